@@ -45,7 +45,7 @@ class ZadapterError(Exception):
 
     Attributes:
         retryable: Whether the same call may succeed later.
-        committed: Whether the call has committed a change of the table's files; None: unknown. For
+        committed: Whether the call has committed a change of files; None if it is unknown. For
             an error that no public function has raised, it follows from the class alone.
     """
 
@@ -242,7 +242,7 @@ class DataFileError(ZadapterError):
     """A file of the table is missing or damaged.
 
     Attributes:
-        path: Path of the file; None: unknown.
+        path: Path of the file; None if it is unknown.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:

@@ -34,16 +34,18 @@ def columns(schema: Mapping[str, Any]) -> dict[NameParts, Column]:
     Args:
         schema: Schema in the spec's JSON serialization (Appendix C), parsed.
     """
-    return dict(_columns(schema, ()))
+    return dict(_flatten_columns(schema, ()))
 
 
-def _columns(struct: Mapping[str, Any], parent: NameParts) -> Iterator[tuple[NameParts, Column]]:
+def _flatten_columns(
+    struct: Mapping[str, Any], parent: NameParts
+) -> Iterator[tuple[NameParts, Column]]:
     for field in struct["fields"]:
         parts, type_ = (*parent, field["name"]), field["type"]
         type_name = type_ if isinstance(type_, str) else type_["type"]
         yield parts, Column(field["id"], type_name)
         if type_name == "struct":
-            yield from _columns(type_, parts)
+            yield from _flatten_columns(type_, parts)
 
 
 def check_names(schema: Mapping[str, Any]) -> None:

@@ -67,7 +67,7 @@ def audit(
         every = opened.backend.files(opened.snapshot, tuple(columns))
         recorded, found, lost = _footers(opened, every)
         if deep:
-            found = _values(opened, recorded)
+            found = _read_value_stats(opened, recorded)
         lacking = opened.snapshot.without_stats | opened.snapshot.without_bounds
         differ = findings(recorded, found, tuple(columns), lacking=lacking)
         done = (
@@ -104,7 +104,7 @@ def _footers(opened: Opened, recorded: pa.Table) -> tuple[pa.Table, pa.Table, pa
     return recorded.filter(readable), found.table, lost
 
 
-def _values(opened: Opened, recorded: pa.Table) -> pa.Table:
+def _read_value_stats(opened: Opened, recorded: pa.Table) -> pa.Table:
     rows = opened.backend.read(opened.snapshot, recorded)
     return file_values.read_stats(rows, opened.columns, opened.row_files(recorded), recorded)
 

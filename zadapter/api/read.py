@@ -157,7 +157,7 @@ class Pruned:
         doubtful: Files in which Spark's reader could miss NaN values: it prunes by bounds, and some
             writers exclude NaN from bounds.
         on_floats: Whether the condition references floating-point columns.
-        predicate: The condition; None: no condition.
+        predicate: The condition; None for no condition.
     """
 
     certain: pa.Table

@@ -39,7 +39,7 @@ def minor(version: str) -> str:
 
 
 def choose_build(builds: Sequence[Build], spark: str, wanted: str | None = None) -> Build | None:
-    """Return the build for a release of Spark; None: there is none.
+    """Return the build for a release of Spark; None if there is none.
 
     Args:
         builds: Builds of one library, the preferred ones first.
@@ -97,12 +97,12 @@ def is_release(version: str) -> bool:
 
 def is_too_old(spark: str) -> bool:
     """Return whether a release of Spark is older than the oldest one that works."""
-    return _numbers(spark) < _numbers(OLDEST)
+    return _parse_version(spark) < _parse_version(OLDEST)
 
 
 def java_for(spark: str) -> range:
     """Return the releases of Java that a release of Spark supports."""
-    return range(8, 18) if _numbers(spark)[0] < 4 else range(17, 22)  # noqa: PLR2004 - Spark 4
+    return range(8, 18) if _parse_version(spark)[0] < 4 else range(17, 22)  # noqa: PLR2004 - Spark 4
 
 
 def nearest(builds: Sequence[Build], spark: str, version: str) -> tuple[str, str]:
@@ -123,9 +123,9 @@ def nearest_spark(spark: str) -> str:
 
 
 def _distance(one: str, other: str) -> list[int]:
-    return [abs(a - b) for a, b in zip(_numbers(one), _numbers(other), strict=True)]
+    return [abs(a - b) for a, b in zip(_parse_version(one), _parse_version(other), strict=True)]
 
 
-def _numbers(version: str) -> list[int]:
+def _parse_version(version: str) -> list[int]:
     """Return major, minor and patch, 0 where they are missing."""
     return [*map(int, re.findall(r"\d+", version)[:3]), 0, 0, 0][:3]

@@ -47,7 +47,7 @@ class Landed:
     """A commit that landed in the table."""
 
     version: int | None
-    """The version it created; None: unknown, since an answer was lost."""
+    """The version it created; None if it is unknown, since an answer was lost."""
     change: Change
     """The change as it was sent last. If ``doubtful``, an earlier form of it may have landed."""
     attempts: int

@@ -119,7 +119,7 @@ class Backend(Protocol):
         Args:
             snapshot: The version the rows were read from.
             rows: The rows.
-            layout: The layout that placed the rows; None: no layout.
+            layout: The layout that placed the rows; None for no layout.
             encoding: The Parquet encoding of the rows.
         """
 

@@ -114,7 +114,7 @@ def terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def callers_exception(error: BaseException) -> BaseException | None:
-    """Return the exception of the caller that *error* is, or was raised for; None: there is none.
+    """Return the exception of the caller that *error* is, or was raised for; None if there is none.
 
     A time limit, or another thread, can raise it between any two steps of a call. It states nothing
     about the step that it stopped, so it must neither be ignored nor be taken for a failure of

@@ -40,7 +40,7 @@ def checksum_file(name: str) -> str:
 
 
 def checksum_mismatch(messages: Sequence[str]) -> tuple[str, str] | None:
-    """Return the file that does not match its checksum file, and a sentence; None: there is none.
+    """Return the file that does not match its checksum file, and a sentence; None if there is none.
 
     Programs other than Hadoop rewrite a file without its checksum file: it is not damaged then.
 

@@ -203,12 +203,12 @@ def _canonical(type_: pa.DataType) -> pa.DataType:
 
 
 def find_by_name(name: str) -> KeyType | None:
-    """Return the row of a type by its name in Spark's JSON; None: there is none."""
+    """Return the row of a type by its name in Spark's JSON; None if there is none."""
     return _BY_NAME.get("decimal" if parse_decimal(name) else name)
 
 
 def find_by_sql_name(name: str) -> KeyType | None:
-    """Return the row of a type by its name in Spark's SQL; None: there is none."""
+    """Return the row of a type by its name in Spark's SQL; None if there is none."""
     return _BY_SQL.get("decimal" if parse_decimal(name) else name)
 
 

@@ -23,7 +23,7 @@ class Outcome:
 
     @property
     def committed(self) -> bool | None:
-        """Whether the call has committed anything; None: unknown."""
+        """Whether the call has committed anything; None if it is unknown."""
         return None if self.unknown else self.landed
 
 

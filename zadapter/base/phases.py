@@ -59,7 +59,7 @@ class Phase:
     job: str = ""
     """Which of several jobs the phase belongs to, such as ``job 2 of 5``."""
     expected: int | None = None
-    """Bytes to be written; None: unknown. Of a call, it is set after planning."""
+    """Bytes to be written; None if it is unknown. Of a call, it is set after planning."""
     measure: Callable[[], Amounts] | None = None
     """Returns what was processed so far; None: it is not measured."""
     seconds: float = 0.0
@@ -143,7 +143,7 @@ def phase(
         name: ``plan``, ``fit``, ``write``, ``verify`` or ``commit``.
         table: The table as the caller named it.
         seconds: The duration is added to this mapping.
-        expected: Bytes to be written; None: unknown.
+        expected: Bytes to be written; None if it is unknown.
     """
     step = Phase(
         name=name, table=mask_secrets(table), call=_call.get(), job=_job.get(), expected=expected

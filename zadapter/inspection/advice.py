@@ -118,7 +118,7 @@ class Advice(Facts):
     candidates: tuple[Candidate, ...]
     """The table as it is first, then the layouts, best first."""
     best: Keys | None = field(repr=False)
-    """The value of ``by`` for ``optimize``: the best layout, fitted to the whole log. None: no
+    """The value of ``by`` for ``optimize``: the best layout, fitted to the whole log. None for no
     layout is better than the current one."""
     bloom_filters: Mapping[str, BloomFilterEffect]
     """The value of ``bloom_filters`` for ``optimize``: columns whose equality filters need a Bloom

@@ -82,7 +82,7 @@ class Analysis(Facts):
     left_out: Mapping[str, str]
     """Columns that are not analyzed, and why."""
     depth: Depth | None
-    """How many files overlap in all key columns; None: no key columns."""
+    """How many files overlap in all key columns; None for no key columns."""
     share: float | None
     """Mean share of the rows, from 0 to 1, in files that a range filter on the key columns reads;
     None: no key columns."""
@@ -90,7 +90,7 @@ class Analysis(Facts):
     """Whether depth and share of the key columns are computed from a sample of the files."""
     queries: tuple[Query, ...]
     reads: Reads | None
-    """What the queries read together. None: there are no queries."""
+    """What the queries read together. None if there are no queries."""
     runs: tuple[SortedRun, ...]
     """The layouts that wrote files, by bytes; files of no layout come first."""
     deleted_rows: int | None

@@ -39,7 +39,7 @@ class Subject:
     columns: tuple[NameParts, ...]
     """The columns to analyze, the key columns first."""
     request: Request | None
-    """The layout of the key columns; None: no key columns."""
+    """The layout of the key columns; None for no key columns."""
     table_files: int
     """Number of live files of the table, of which *files* are those that may match a condition."""
     limits: Limits

@@ -26,7 +26,7 @@ class ColumnFacts:
 
     column: str
     depth: Depth | None
-    """How many files overlap; None: no file has bounds."""
+    """How many files overlap; None if no file has bounds."""
     share: float
     """Mean share of the rows, from 0 to 1, in files that a range filter on the column reads."""
     constant: int

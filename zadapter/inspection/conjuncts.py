@@ -95,9 +95,9 @@ def explain_files(predicate: Predicate, files: pa.Table) -> pa.Table:
         "size": files["size"],
         "rows": files["rows"],
         "kept": pa.array(kept),
-        "why": _texts(*_reasons(parts, files, kept, by_part)),
-        "part": _texts(by_part, [text(part) for part in parts]),
-        "column": _texts(by_part, [join(each[0]) if each else "" for each in names]),
+        "why": _decode_texts(*_reasons(parts, files, kept, by_part)),
+        "part": _decode_texts(by_part, [text(part) for part in parts]),
+        "column": _decode_texts(by_part, [join(each[0]) if each else "" for each in names]),
     }
     low, high = _bounds(files, names, by_part)
     return pa.table({**columns, "low": low, "high": high})
@@ -130,7 +130,7 @@ def _reasons(
     return np.where(empty, len(texts), codes), [*texts, NO_ROWS]
 
 
-def _texts(codes: Ints, texts: Sequence[str]) -> pa.Array:
+def _decode_texts(codes: Ints, texts: Sequence[str]) -> pa.Array:
     indices = pa.array(codes.astype(np.int32), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string())).cast(pa.string())
 

@@ -29,7 +29,7 @@ class Difference:
     files: int
     what: str
     part: str
-    """The part of the condition that rules the files out by their bounds; empty: none."""
+    """The part of the condition that rules the files out by their bounds; empty for none."""
     cause: str
 
 

@@ -57,7 +57,7 @@ class QueryLog:
     unused: Mapping[str, int]
     """Number of entries that have no usable filter, by reason, most frequent first."""
     days: float | None = None
-    """Days that the log covers; None: unknown. If known, weights are numbers of queries."""
+    """Days that the log covers; None if it is unknown. If known, weights are numbers of queries."""
 
     def unusable(self, table: str, lacks: str) -> str:
         """Return the message about a log without a usable filter.
@@ -76,7 +76,7 @@ class QueryLog:
 
     @property
     def a_day(self) -> float | None:
-        """Number of filters that its queries apply a day; None: unknown."""
+        """Number of filters that its queries apply a day; None if it is unknown."""
         return fsum(each.weight for each in self.filters) / self.days if self.days else None
 
     def split(self, holdout: float) -> tuple["QueryLog", "QueryLog"]:
@@ -131,7 +131,11 @@ def normalize(predicate: Predicate) -> Predicate:
     leaves = [part.part if isinstance(part, Not) else part for part in parts]
     compared = {leaf.column for leaf in leaves if isinstance(leaf, Comparison | In | StartsWith)
                 and not (isinstance(leaf, Comparison) and leaf.op == "<=>")}  # fmt: skip
-    kept = [part for part in parts if not (_is_not_null(part) and _column(part) in compared)]
+    kept = [
+        part
+        for part in parts
+        if not (_is_not_null(part) and _find_non_null_column(part) in compared)
+    ]
     ordered = sorted(kept, key=text)
     return ordered[0] if len(ordered) == 1 else And(tuple(ordered))
 
@@ -159,7 +163,7 @@ def _is_not_null(predicate: Predicate) -> bool:
     return isinstance(predicate, Not) and isinstance(predicate.part, IsNull)
 
 
-def _column(predicate: Predicate) -> object:
+def _find_non_null_column(predicate: Predicate) -> object:
     match predicate:
         case Not(IsNull(column)):
             return column

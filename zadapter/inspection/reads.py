@@ -120,7 +120,7 @@ class Reads:
     """Share of the files that these open which hold no matching row, weighted; None: not
     counted."""
     row_groups_in_vain: float | None
-    """The same of row groups; None: unknown."""
+    """The same of row groups; None if it is unknown."""
     note: str
     """What could not be counted, and why; empty: nothing."""
 
@@ -219,7 +219,7 @@ def matches_of(
         may: Which files it opens.
         in_files: Number of matching rows in each file.
         footers: Row groups of some of them.
-        in_groups: Number of matching rows in each row group; None: unknown.
+        in_groups: Number of matching rows in each row group; None if it is unknown.
     """
     hit = in_files[may] > 0
     hit_groups = None

@@ -57,7 +57,7 @@ def fit(
         root_of: Root of each sampled row, an index into *roots*.
         files: Number of files of each root, at least 1.
         ahead: Number of levels by which the rows are narrower than their table in each column. The
-            adaptive curve leaves this number of cuts of the column to the others. Empty: none.
+            adaptive curve leaves this number of cuts of the column to the others. Empty for none.
     """
     ranked, budget = [rank(column) for column in sample], np.array(files, np.int64)
     if request.curve in TREES:

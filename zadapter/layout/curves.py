@@ -35,7 +35,7 @@ def hilbert_positions(points: npt.NDArray[np.integer], bits: int) -> Ints:
         UsageError: A point is outside the grid, the grid has no bits or dimensions, or positions
             need more than 62 bits.
     """
-    return _interleave(_transpose(_columns(points, bits), bits), bits)
+    return _interleave(_transpose(_split_coordinates(points, bits), bits), bits)
 
 
 def winding(columns: Sequence[int]) -> Ints:
@@ -68,7 +68,7 @@ def winding(columns: Sequence[int]) -> Ints:
     return position
 
 
-def _columns(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
+def _split_coordinates(points: npt.NDArray[np.integer], bits: int) -> list[Ints]:
     _, dimensions = points.shape
     if dimensions < 1 or bits < 1:
         raise UsageError("a point must have at least one coordinate of at least one bit")

@@ -29,7 +29,7 @@ class Range:
 
     Attributes:
         column: The column.
-        low: Lowest value as :func:`zadapter.base.key_types.texts` writes it; None: no limit.
+        low: Lowest value as :func:`zadapter.base.key_types.texts` writes it; None for no limit.
         high: Highest value.
         closed: Which ends belong to the range: ``both``, ``left``, ``right`` or ``neither``.
     """

@@ -62,7 +62,7 @@ class SourceTable:
     transfer: Transfer
     before: Definition
     request: Request | None
-    """The layout of the new table; None: no layout."""
+    """The layout of the new table; None for no layout."""
 
     @property
     def origin(self) -> Source:

@@ -122,7 +122,9 @@ class Prices:
         pairs = _pairs(given) if isinstance(given, str) else given
         if not isinstance(pairs, Mapping) or not pairs:
             raise UsageError(f"price= must have prices by name, not {given!r}; {_EXPECTED}")
-        return cls(**{_name(name): _price(name, price) for name, price in pairs.items()})
+        return cls(
+            **{_check_price_name(name): _price(name, price) for name, price in pairs.items()}
+        )
 
     def sum(self, cost: Cost) -> float | None:
         """Return what *cost* adds up to; None: an amount that has a price is unknown."""
@@ -183,7 +185,7 @@ def _pairs(text: str) -> dict[str, str]:
     return pairs
 
 
-def _name(name: object) -> str:
+def _check_price_name(name: object) -> str:
     known = [field.name for field in fields(Prices)]
     if name not in known:
         raise UsageError(f"price=: unknown price {name!r}; {_EXPECTED}")

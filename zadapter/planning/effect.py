@@ -23,7 +23,7 @@ class Effect:
     """Share of rows in files that a filter cannot skip."""
     share_after: float
     row_group_share_before: float | None
-    """Share of rows in row groups that a filter cannot skip; None: unknown."""
+    """Share of rows in row groups that a filter cannot skip; None if it is unknown."""
     row_group_share_after: float | None
 
     @property

@@ -209,7 +209,7 @@ def parts(sizes: Ints, max_bytes: int, max_files: int | None = None) -> Iterator
     Args:
         sizes: Bytes of each file.
         max_bytes: Maximum bytes of a part.
-        max_files: Maximum files of a part; None: no limit.
+        max_files: Maximum files of a part; None for no limit.
     """
     ends = np.cumsum(sizes)
     most = len(sizes) if max_files is None else max_files

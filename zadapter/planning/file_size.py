@@ -37,7 +37,7 @@ def target_file_size(size: int, limit: int | None = None) -> int:
 
     Args:
         size: Bytes of the table.
-        limit: Target file size in the table's own properties; None: there is none.
+        limit: Target file size in the table's own properties; None if there is none.
 
     >>> [target_file_size(mib << 20) >> 20 for mib in (10, 1024, 10 << 10, 4 << 20)]
     [1, 32, 128, 512]

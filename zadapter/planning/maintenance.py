@@ -34,9 +34,9 @@ class Limits:
     job_bytes: int
     """Maximum bytes of the files that are rewritten together."""
     bytes: int | None = None
-    """Maximum bytes of all rewritten files; None: no limit."""
+    """Maximum bytes of all rewritten files; None for no limit."""
     files: int | None = None
-    """Maximum number of all rewritten files; None: no limit."""
+    """Maximum number of all rewritten files; None for no limit."""
 
     @property
     def size(self) -> int:
@@ -87,7 +87,7 @@ def maintenance(
         partition_columns: The table's partition columns.
         limits: Limits of this run.
         renewal: Clustered files that are rewritten; None: only those with many deleted rows.
-        tiers: Which files are left alone or become larger, by their age; None: neither.
+        tiers: Which files are left alone or become larger, by their age; None for neither.
     """
     every, renewal = files, renewal or Renewal()
     files = every if renewal.every else file_stats.exclude_owned(every)

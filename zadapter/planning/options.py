@@ -200,7 +200,7 @@ class Row:
     check: Check
     """Checks a value other than a default of None."""
     metavar: str = ""
-    """What the command line shows for the value; empty: there is none, as for a flag."""
+    """What the command line shows for the value; empty if there is none, as for a flag."""
     syntax: str = ""
     """How the value is written on the command line, if that differs."""
     choices: tuple[str, ...] = ()
@@ -431,7 +431,7 @@ class Options:
 
     @cached_property
     def tier_ages(self) -> TierAges | None:
-        """Ages up to which files are hot and warm; None: there are no tiers."""
+        """Ages up to which files are hot and warm; None if there are no tiers."""
         return None if self.tiers is None else tier_ages(self.tiers)
 
     @cached_property

@@ -50,9 +50,9 @@ class Tiers:
     column: NameParts
     """A partition column, or a column with bounds."""
     hot_after: datetime | None
-    """Files with a newer row are hot; None: no file is."""
+    """Files with a newer row are hot; None if no file is."""
     cold_before: datetime | None
-    """Files without a newer row are cold; None: no file is."""
+    """Files without a newer row are cold; None if no file is."""
 
     def of(self, files: pa.Table) -> npt.NDArray[np.int64]:
         """Return the :class:`Tier` of each file."""
@@ -108,9 +108,9 @@ class TierAges:
 
     column: str
     hot: timedelta | None
-    """Age up to which files are hot; None: no file is."""
+    """Age up to which files are hot; None if no file is."""
     warm: timedelta | None
-    """Age up to which files are warm; None: no file is cold."""
+    """Age up to which files are warm; None if no file is cold."""
 
     def at(self, now: datetime, snapshot: Snapshot) -> Tiers:
         """Return the tiers of a table's files at a moment.

@@ -75,7 +75,7 @@ def _ranges(leaf: Predicate) -> _Box | None:
 
 
 def _after(prefix: str) -> str | None:
-    """Return the first text after those that begin with a prefix; None: there is none.
+    """Return the first text after those that begin with a prefix; None if there is none.
 
     The next character skips the surrogates, which no text has.
     """
@@ -195,11 +195,11 @@ def _to_layout_box(box: _Box) -> layout.Box:
         (False, False): "neither",
     }
     return tuple(
-        layout.Range(column, _text(low), _text(high), closed[with_low, with_high])
+        layout.Range(column, _format_bound(low), _format_bound(high), closed[with_low, with_high])
         for column, ranges in box.items()
         for low, high, with_low, with_high in ranges
     )
 
 
-def _text(value: pa.Scalar | None) -> str | None:
+def _format_bound(value: pa.Scalar | None) -> str | None:
     return None if value is None else texts(pa.array([value], value.type))[0]

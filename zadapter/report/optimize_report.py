@@ -31,7 +31,7 @@ class Verification:
     """Whether the checksum required a second read of the replaced files."""
     untested: str | None = None
     """The component of the session that zadapter was not tested with. It makes the rewrite use
-    plain DataFrame operations and a checksum. None: no such component."""
+    plain DataFrame operations and a checksum. None for no such component."""
 
     def __str__(self) -> str:
         twice = ", with a second read of the rows" if self.read_twice else ""
@@ -76,7 +76,7 @@ class Report(WriteResult):
     stale: tuple[str, ...]
     """File groups kept because another writer changed their files; one line each."""
     rebased: Rebased | None = None
-    """Rows that other writers deleted or updated during the call; None: none in the new files."""
+    """Rows that other writers deleted or updated during the call; None if there are none."""
     jobs_left: int = 0
     """Number of jobs that ``max_seconds`` left out."""
     cost: Cost
@@ -107,7 +107,7 @@ class Report(WriteResult):
 
     @property
     def price(self) -> float | None:
-        """The sum of the cost; None: no prices are known, or a figure that has a price is not."""
+        """The sum of the cost; None if no prices are known, or a figure that has a price is not."""
         return None if self.plan.prices is None else self.plan.prices.sum(self.cost)
 
     def to_dict(self, *, files: bool = False) -> dict[str, Any]:

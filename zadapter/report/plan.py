@@ -64,9 +64,9 @@ class Plan(Facts):
     with ``force`` would bring."""
     row_group_share_before: float | None = None
     """Mean share of the rows of these groups, from 0 to 1, in row groups that such a filter reads
-    now, according to some footers; None: unknown."""
+    now, according to some footers; None if it is unknown."""
     row_group_share_after: float | None = None
-    """The predicted share of the rows in row groups after the rewrite; None: unknown."""
+    """The predicted share of the rows in row groups after the rewrite; None if it is unknown."""
     alike: tuple[str, ...] = ()
     """Key columns of which all rows have one value, or null, according to the stats."""
     gain: float = 0.0
@@ -151,7 +151,7 @@ class Plan(Facts):
 
     @property
     def price(self) -> float | None:
-        """The sum of the estimated cost; None: no prices are known."""
+        """The sum of the estimated cost; None if no prices are known."""
         return None if self.prices is None else self.prices.sum(self.cost)
 
     def requests(self, read: int, written: int, size: int, commits: int) -> tuple[int, int]:

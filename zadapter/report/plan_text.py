@@ -88,7 +88,7 @@ def describe_file_shares(plan: "Plan", share_after: float) -> str:
 
 
 def describe_row_group_shares(plan: "Plan") -> str:
-    """Return the predicted shares by row group; empty: unknown."""
+    """Return the predicted shares by row group; empty if it is unknown."""
     if plan.row_group_share_before is None or plan.row_group_share_after is None:
         return ""
     shares = f"{plan.row_group_share_before:.1%} -> {plan.row_group_share_after:.1%}"
@@ -227,7 +227,7 @@ def describe_effect(
 
     Args:
         by_file: Shares of the rows in files that filters read.
-        by_row_group: Shares of the rows in row groups; None: unknown.
+        by_row_group: Shares of the rows in row groups; None if it is unknown.
         files_before: Number of files to be replaced.
         files_after: Number of files to be written.
         anew: Whether files that are clustered get new cuts.

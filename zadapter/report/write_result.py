@@ -46,7 +46,7 @@ class WriteResult(Facts):
 
     @property
     def version(self) -> int | None:
-        """The newest version that the call committed; None: none, or its number is unknown."""
+        """The newest version that the call committed; None if there is none, or it is unknown."""
         return self.versions[-1] if self.versions else None
 
     @property

@@ -106,7 +106,7 @@ class RowFollower:
         """Return a few columns that may tell the rows apart, or none."""
         if not self.staged.files.num_rows:
             return ()
-        largest = max(self.staged.files.select(["size", "path"]).to_pylist(), key=_size)
+        largest = max(self.staged.files.select(["size", "path"]).to_pylist(), key=_size_of)
         _, footer = metadata(self.spark, self.staged.paths[largest["path"]])
         rows = file_stats.total(self.staged.files, "rows")
         planned = self.planned
@@ -268,7 +268,7 @@ def _persisted(rows: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def _size(file: Mapping[str, Any]) -> int:
+def _size_of(file: Mapping[str, Any]) -> int:
     size: int = file["size"]
     return size
 

@@ -59,7 +59,7 @@ class RewritePlan:
     judged: tuple[Judged, ...]
     """All jobs that could be run."""
     tiers: Tiers | None
-    """Which of the candidates are hot or cold; None: neither."""
+    """Which of the candidates are hot or cold; None for neither."""
 
     @property
     def files(self) -> pa.Table:

@@ -164,7 +164,7 @@ class Rebaser:
     written: list[Written]
     """The files of the job; those that a rebase writes are added."""
     result: Rebased | None = None
-    """What the last rebase has left out; None: there was none."""
+    """What the last rebase has left out; None if there was none."""
     _planned: Change | None = None
     _dropped: list[str] = field(default_factory=list[str])
     _kept_back: dict[int, str] = field(default_factory=dict[int, str])

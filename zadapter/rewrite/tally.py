@@ -28,7 +28,7 @@ class Tally:
     read_twice: bool = False
     untested: str | None = None
     spent: list[Amounts | None] = field(default_factory=list[Amounts | None])
-    """What the phases took, one by one; None: unknown."""
+    """What the phases took, one by one; None if it is unknown."""
     bytes_read: int = 0
     """Bytes of the files that the jobs have read, once for each time."""
     earlier: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ def check_contents(
         snapshot: The version that was read.
         files: The files to be replaced.
         staged_files: The staged files.
-        observed: Totals of the rows when they were read; None: unknown.
+        observed: Totals of the rows when they were read; None if it is unknown.
 
     Returns:
         Whether the files to be replaced were read again.

@@ -33,12 +33,12 @@ class ClusteredRows:
     rows: DataFrame
     """The table's columns."""
     untested: str | None
-    """The untested component that makes this fall back to DataFrame operations; None: none."""
+    """The untested component that makes this fall back to DataFrame operations; None for none."""
     watch: tuple[DataFrame, str] | None = field(default=None, repr=False)
     """The executed rows, and the name of their observation."""
 
     def read_totals(self) -> RowTotals | None:
-        """Return the totals of the rows read, once they are written; None: unknown.
+        """Return the totals of the rows read, once they are written; None if it is unknown.
 
         The totals may count rows twice (see :func:`~zadapter.spark.checksum.observe_totals`).
         """
@@ -91,7 +91,7 @@ def encoding(
         job: The files that are read.
         request: The layout that is written.
         spark: A session.
-        planned: The job with a sample of its keys; None: there is no sample.
+        planned: The job with a sample of its keys; None if there is no sample.
     """
     files = job.files
     rows = live_rows(files)

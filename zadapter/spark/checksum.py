@@ -108,7 +108,7 @@ def _hash(rows: DataFrame) -> Column:
 
 
 def _row_words(rows: DataFrame) -> list[Column]:
-    return [word for field in rows.schema for word in _words(_column(field), field.dataType)]
+    return [word for field in rows.schema for word in _words(_select_field(field), field.dataType)]
 
 
 def _sums(name: str) -> list[Column]:
@@ -124,28 +124,30 @@ def _totals(sums: Sequence[Any]) -> RowTotals:
     count, mixed, *others = sums
     parts, matches = others[: len(_SHIFTS)], others[len(_SHIFTS) :]
     total = sum((part or 0) << shift for part, shift in zip(parts, _SHIFTS, strict=True))
-    return RowTotals(count, _text(total, mixed or 0), tuple(matches))
+    return RowTotals(count, _format_checksum(total, mixed or 0), tuple(matches))
 
 
 def add_totals(parts: Sequence[RowTotals], conditions: int) -> RowTotals:
     """Return the sum of *parts*, with matches of the given number of conditions."""
-    numbers = [_numbers(part.checksum) for part in parts]
+    numbers = [_parse_checksum(part.checksum) for part in parts]
     return RowTotals(
         rows=sum(part.rows for part in parts),
-        checksum=_text(sum(n for n, _ in numbers), reduce(xor, (m for _, m in numbers), 0)),
+        checksum=_format_checksum(
+            sum(n for n, _ in numbers), reduce(xor, (m for _, m in numbers), 0)
+        ),
         matches=tuple(sum(part.matches[i] for part in parts) for i in range(conditions)),
     )
 
 
-def _text(total: int, mixed: int) -> str:
+def _format_checksum(total: int, mixed: int) -> str:
     return f"{total % (1 << 128):032x}{mixed % (1 << 64):016x}"
 
 
-def _numbers(text: str) -> tuple[int, int]:
+def _parse_checksum(text: str) -> tuple[int, int]:
     return int(text[:32], 16), int(text[32:], 16)
 
 
-def _column(field: T.StructField) -> Column:
+def _select_field(field: T.StructField) -> Column:
     return F.col(quote((field.name,)))
 
 

@@ -159,7 +159,7 @@ def words(column: Column, type_: types.DataType, width: int | None = None) -> li
     if row is None:
         raise UsageError(f"{name} has no order-preserving bytes; omit the column")
     if row.kind.is_bytes:
-        return _text(column.cast("binary"), text_width(name, width))
+        return _split_words(column.cast("binary"), text_width(name, width))
     if isinstance(type_, types.DecimalType):
         return _decimal(column, type_)
     size = width_of(row.arrow)
@@ -248,7 +248,7 @@ def _parse_unsigned(digits: Column, base: int) -> Column:
     return F.conv(digits, base, -10).cast("bigint")
 
 
-def _text(binary: Column, width: int) -> list[Word]:
+def _split_words(binary: Column, width: int) -> list[Word]:
     return [_slice(binary, start, min(_WORD, width - start)) for start in range(0, width, _WORD)]
 
 

@@ -41,7 +41,7 @@ def gather(files: pa.Table, column: NameParts, type_: pa.DataType | None = None)
     Args:
         files: A file table, see :mod:`zadapter.table.file_stats`.
         column: The column, as spelled in the table's schema.
-        type_: The type that the column is compared with; None: no comparison. Stats of another
+        type_: The type that the column is compared with; None for no comparison. Stats of another
             type are ignored, since they may belong to another column of the same name.
 
     Returns:

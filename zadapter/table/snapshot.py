@@ -57,7 +57,7 @@ class Snapshot:
     location: str
     """Root folder of the table, as a URI."""
     identifier: str | None = None
-    """The table's name in the session's catalogs, in backticks; None: no name."""
+    """The table's name in the session's catalogs, in backticks; None for no name."""
     schema: pa.Schema
     """Columns by their logical names."""
     partition: Mapping[str, pa.DataType]
@@ -79,7 +79,7 @@ class Snapshot:
     stored_types: Mapping[NameParts, str] = field(default_factory=dict[NameParts, str])
     """Types of columns in the format, where Spark reads them as another type."""
     target_file_size: int | None = None
-    """Maximum size of a written file, in bytes, that the table's properties state; None: none."""
+    """Maximum bytes of a written file, as the table's properties state; None if they state none."""
     sort_order: str = ""
     """Order in which the table's definition asks for rows to be written; empty if none."""
     clustering: tuple[NameParts, ...] = ()

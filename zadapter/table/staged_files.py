@@ -22,7 +22,7 @@ class StagedWrite:
 
     id: str
     layout: str | None
-    """Id of the layout that placed the rows; None: no layout."""
+    """Id of the layout that placed the rows; None for no layout."""
 
     @classmethod
     def from_dict(cls, stored: Any) -> "StagedWrite":

@@ -77,7 +77,7 @@ def actions(
     Raises:
         UnsupportedError: A partition value is the empty string, which Delta reads as null.
     """
-    values = [_texts(partition(files, name)) for name in names]
+    values = [_format_partition_values(partition(files, name)) for name in names]
     if any("" in column for column in values):
         raise UnsupportedError(
             "a partition value is an empty string, which Delta reads as null; replace the value in "
@@ -103,7 +103,7 @@ def actions(
     return adds
 
 
-def _texts(values: pa.Array) -> list[str | None]:
+def _format_partition_values(values: pa.Array) -> list[str | None]:
     """Return partition values as the log writes them: a blank separates date and time."""
     strings = texts(values)
     if kind_of(values.type) is not TIMESTAMP or has_zone(values.type):

@@ -71,14 +71,14 @@ def _with_positions(jvm: Jvm, rows: DataFrame, protocol: JavaObject) -> DataFram
     scan = analyzed_plan(rows)
     relation = scan.relation()
     own = relation.fileFormat()
-    changed = own.copy(with_vectors, *_fields(own)[1:])
-    parts = [changed if field == own else field for field in _fields(relation)]
+    changed = own.copy(with_vectors, *_list_fields(own)[1:])
+    parts = [changed if field == own else field for field in _list_fields(relation)]
     relation = relation.copy(*parts, relation.sparkSession())
-    plan = scan.copy(relation, *_fields(scan)[1:])
+    plan = scan.copy(relation, *_list_fields(scan)[1:])
     return DataFrame(dataset(jvm.root, jvm.session, plan), jvm.spark)
 
 
-def _fields(of: JavaObject) -> list[Any]:
+def _list_fields(of: JavaObject) -> list[Any]:
     """Return the fields of an instance of a Scala case class."""
     return [of.productElement(number) for number in range(of.productArity())]
 

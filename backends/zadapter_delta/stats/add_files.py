@@ -77,7 +77,10 @@ def _of_part(flat: pa.Table, usable: Sequence[Wanted], partition: Mapping[str, W
     """Return the file table of some of the actions, flattened."""
     rows = pc.subtract(flat["records"], flat["deleted"])
     tight = flat["tight"].combine_chunks()
-    columns = [_column(flat, number, column, tight, rows) for number, column in enumerate(usable)]
+    columns = [
+        _read_column_stats(flat, number, column, tight, rows)
+        for number, column in enumerate(usable)
+    ]
     types = {column.parts: column.type for column in usable}
     values = [
         flat[f"partition{number}"].combine_chunks().cast(column.type)
@@ -165,7 +168,9 @@ def _nest_fields(leaves: Sequence[tuple[NameParts, T.DataType]]) -> T.StructType
     )
 
 
-def _column(flat: pa.Table, number: int, column: Wanted, tight: Any, rows: Any) -> pa.StructArray:
+def _read_column_stats(
+    flat: pa.Table, number: int, column: Wanted, tight: Any, rows: Any
+) -> pa.StructArray:
     """Return one column's stats from its bounds and null count."""
     low = flat[f"min{number}"].combine_chunks().cast(column.type)
     high = _raise_timestamps(flat[f"max{number}"].combine_chunks().cast(column.type))

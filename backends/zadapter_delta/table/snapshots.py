@@ -148,8 +148,14 @@ def file_table(
         UnsupportedError: A partition value is the empty string.
     """
     schema = T.StructType.fromJson(_json(snapshot.handle.snapshot.metadata().schema()))
-    partition = {name: _column(snapshot, schema, (name,)) for name in snapshot.partition}
-    wanted = [_column(snapshot, schema, parts) for parts in columns if parts[0] not in partition]
+    partition = {
+        name: _find_wanted_column(snapshot, schema, (name,)) for name in snapshot.partition
+    }
+    wanted = [
+        _find_wanted_column(snapshot, schema, parts)
+        for parts in columns
+        if parts[0] not in partition
+    ]
     files = add_files.file_table(adds, wanted, partition, about)
     for name, type_ in snapshot.partition.items():
         if is_text(type_) and pc.any(pc.equal(partition_values(files, name), "")).as_py():
@@ -172,7 +178,9 @@ def _json(scala_schema: JavaObject) -> dict[str, object]:
     return parsed
 
 
-def _column(snapshot: Snapshot, schema: T.StructType, parts: NameParts) -> add_files.Wanted:
+def _find_wanted_column(
+    snapshot: Snapshot, schema: T.StructType, parts: NameParts
+) -> add_files.Wanted:
     resolved, type_ = resolve(parts, snapshot.schema)
     spark_type: T.DataType = schema
     for part in resolved:

@@ -139,7 +139,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
         jvm: The session's JVM.
         change: The files to add.
         source: The version whose rows they hold.
-        adopted: Path of the side file with the layouts of adopted files; None: no file is adopted.
+        adopted: Path of the side file with layouts of adopted files; None if no file is adopted.
 
     Raises:
         ConflictError: Another writer committed first; nothing was committed.

@@ -53,13 +53,13 @@ class ExchangedFiles:
         planned: Id of the snapshot that was read; 0: there was none.
         sequence: Sequence number of that snapshot. New files get it if equality deletes were added
             meanwhile: these then apply to the new files, and older ones do not.
-        removed: The ``FileScanTask`` objects of that snapshot; None: there are none.
+        removed: The ``FileScanTask`` objects of that snapshot; None if there are none.
         added: The ``DataFile`` of each written file, by path.
-        adopted: The adopted files as a ``java.util.List`` of ``DataFile``; None: there are none.
+        adopted: The adopted files as a ``java.util.List`` of ``DataFile``; None if there are none.
         layouts: Layout ids of adopted files, by path.
         texts: Adopted files in the JSON of Iceberg's ``ContentFileParser``.
         deletes: Deletes of rows of the written files.
-        folder: Folder of the written files; empty: there are none.
+        folder: Folder of the written files; empty if there are none.
     """
 
     planned: int

@@ -92,7 +92,7 @@ def decode_bounds(values: pa.Array, type_: pa.DataType) -> pa.Array:
         try:
             return values.cast(type_)
         except pa.ArrowInvalid:  # some are no texts
-            return pa.array([_text(value) for value in values.to_pylist()], type_)
+            return pa.array([_decode_text(value) for value in values.to_pylist()], type_)
     if row.kind is DECIMAL:
         return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
     return _decode_numbers(values, type_, row.name)
@@ -123,7 +123,7 @@ def _data(values: pa.Array) -> memoryview | bytes:
     return memoryview(values.buffers()[2])[start:stop]
 
 
-def _text(value: bytes | None) -> str | None:
+def _decode_text(value: bytes | None) -> str | None:
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError:

@@ -61,10 +61,10 @@ def file_table(
     live = pc.subtract(contents["record_count"].combine_chunks(), deleted)
     types = {column.parts: column.type for column in wanted}
     file_schema = schema(types, partition)
-    values = [_value(contents, name, type_) for name, type_ in partition.items()]
+    values = [_read_partition_value(contents, name, type_) for name, type_ in partition.items()]
     mixed = pc.not_equal(contents["spec_id"].combine_chunks(), spec)
     tight = pc.equal(deleted, 0).fill_null(False)  # noqa: FBT003
-    stats = [_column(contents, column, live, tight) for column in wanted]
+    stats = [_read_column_stats(contents, column, live, tight) for column in wanted]
     files = pa.table(
         [
             paths.cast(pa.string()),
@@ -98,12 +98,14 @@ def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array
     )
 
 
-def _value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
+def _read_partition_value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
     values = child(contents["partition"], name)
     return pa.nulls(contents.num_rows, type_) if values is None else values.cast(type_)
 
 
-def _column(contents: pa.Table, column: Wanted, live: pa.Array, tight: pa.Array) -> pa.StructArray:
+def _read_column_stats(
+    contents: pa.Table, column: Wanted, live: pa.Array, tight: pa.Array
+) -> pa.StructArray:
     low = decode_bounds(entries(contents["lower_bounds"], column.id), column.type)
     high = decode_bounds(entries(contents["upper_bounds"], column.id), column.type)
     return column_stats(

@@ -23,8 +23,8 @@ class Deletes(NamedTuple):
     """Row-level deletes on one data file.
 
     Attributes:
-        id: Identifies the deletes that a rewrite has to apply; None: there are none.
-        rows: Number of deleted rows; None: unknown.
+        id: Identifies the deletes that a rewrite has to apply; None if there are none.
+        rows: Number of deleted rows; None if it is unknown.
         share: Share of the file's rows that are deleted. It is an estimate where their number is
             unknown: a delete file is taken to delete a row for each of its own, spread evenly over
             the data files that it applies to.

@@ -24,7 +24,7 @@ def read_uuids(
     Args:
         jvm: The session's JVM.
         table: The pinned table.
-        snapshot_id: The snapshot; None: there is none.
+        snapshot_id: The snapshot; None if there is none.
         positions: Positions in the current spec of the fields that are uuids, by their names.
     """
     names = ["file_path", *positions]

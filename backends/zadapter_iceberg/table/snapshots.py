@@ -110,7 +110,7 @@ class Version:
 
     @property
     def target_file_size(self) -> int | None:
-        """Size of written files that the table's properties state, in bytes; None: none."""
+        """Size of written files that the table's properties state, in bytes; None for none."""
         size = self.pinned.properties().getOrDefault(TARGET_FILE_SIZE, "")
         return int(size) if size.isdecimal() else None
 
@@ -146,7 +146,7 @@ def newest(jvm: Jvm, located: Located, since: Version | None) -> Version:
     Args:
         jvm: The session's JVM.
         located: The table.
-        since: An older version that a rewrite was planned on; None: there is none.
+        since: An older version that a rewrite was planned on; None if there is none.
 
     Raises:
         UnsupportedError: A partition field is unsupported, or its name equals a column's name

@@ -33,7 +33,7 @@ def settings(snapshot: Snapshot, layout: Layout | None, encoding: Encoding) -> d
 
     Args:
         snapshot: The version that is written to.
-        layout: Layout of the rows, whose id becomes part of the folder's path; None: no layout.
+        layout: Layout of the rows, whose id becomes part of the folder's path; None for no layout.
         encoding: Parquet encoding of the rows.
     """
     pinned = snapshot.handle.pinned

@@ -219,7 +219,7 @@ def check_partitions(spark: SparkSession, table: CatalogTable, files: Iterable[L
     known = _partitions(spark, table)
     for file in hive_names.visible(files):
         folder = file.path.rpartition("/")[0]
-        if guard_files.stands_for(file.path) or _values(folder) in known:
+        if guard_files.stands_for(file.path) or _parse_partition_values(folder) in known:
             continue
         raise UnsupportedError(
             f"{table.name}: the folder {folder!r} is not a partition in the catalog, so readers "
@@ -243,7 +243,7 @@ def _partitions(spark: SparkSession, table: CatalogTable) -> set[tuple[str, ...]
     # one text: a call for each partition would take seconds
     for spec, location in _PARTITION.findall(str(partitions.mkString("\n"))):
         folder = _path(location).removeprefix(root)
-        values = _values(folder)
+        values = _parse_partition_values(folder)
         if set(spec.split(", ")) not in _specs(folder, table.partition):
             raise UnsupportedError(
                 f"{table.name}: partition [{spec}] is at {location}, not in the folder of its name "
@@ -257,7 +257,7 @@ def _path(location: str) -> str:
     return bare(location).rstrip("/")
 
 
-def _values(folder: str) -> tuple[str, ...]:
+def _parse_partition_values(folder: str) -> tuple[str, ...]:
     """Return the partition values in the name of a folder."""
     return tuple(unquote(name.partition("=")[2]) for name in folder.split("/"))
 
@@ -270,7 +270,9 @@ def _specs(folder: str, columns: Iterable[str]) -> list[set[str]]:
     names = [unquote(name.partition("=")[0]).lower() for name in folder.split("/")]
     if names != [column.lower() for column in columns]:
         return []
-    spec = ", ".join(f"{c}={v}" for c, v in zip(columns, _values(folder), strict=True))
+    spec = ", ".join(
+        f"{c}={v}" for c, v in zip(columns, _parse_partition_values(folder), strict=True)
+    )
     return [set(text.split(", ")) for text in (spec, spec.replace(f"={hive_names.NULL}", "=null"))]
 
 

@@ -74,7 +74,7 @@ class _Column:
         return float(((before - after) @ weights) / max(1e-9, before @ weights))
 
     def effect(self, filters: Sequence[Filter]) -> BloomFilterEffect | None:
-        """Return the predicted effect on the queries that look for values; None: there are none."""
+        """Return the predicted effect on queries that look for values; None if there are none."""
         asked = np.array([_points(each, self._column) is not None for each in filters])
         if not asked.any():
             return None

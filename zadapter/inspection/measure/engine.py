@@ -32,7 +32,7 @@ class Planned(NamedTuple):
 
     read: EngineRead
     mask: Mask | None
-    """Which files it reads; None: unknown."""
+    """Which files it reads; None if it is unknown."""
 
 
 def ask(opened: Opened, where: str, files: pa.Table, explained: pa.Table) -> Planned:

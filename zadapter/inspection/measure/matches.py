@@ -67,7 +67,9 @@ def count_by_file(
     found = np.zeros((files.num_rows, len(predicates)), np.int64)
     if rows is not None:
         counts = _count_matches(rows, (_FILE,), len(predicates))
-        found[np.asarray(read)[_numbers(opened, some, counts)]] = _array(counts, len(predicates))
+        found[np.asarray(read)[_number_files(opened, some, counts)]] = _array(
+            counts, len(predicates)
+        )
     return found
 
 
@@ -93,7 +95,7 @@ def count_by_row_group(
     starts = _starts(footers)
     borders = np.unique(starts)
     counts = _count_matches(_number_parts(rows, borders), (_FILE, _PART), len(predicates))
-    file = read[_numbers(opened, some, counts)]
+    file = read[_number_files(opened, some, counts)]
     position = borders[counts[_PART].to_numpy() - 1]
     many = int(borders[-1]) + 1
     group = np.searchsorted(footers.file_of * many + starts, file * many + position, "right") - 1
@@ -150,7 +152,7 @@ def _array(counts: pa.Table, filters: int) -> Ints:
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def _numbers(opened: Opened, files: pa.Table, counts: pa.Table) -> Ints:
+def _number_files(opened: Opened, files: pa.Table, counts: pa.Table) -> Ints:
     """Return the number of the file in each row of *counts*.
 
     Raises:

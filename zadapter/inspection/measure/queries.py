@@ -83,7 +83,7 @@ def judge_filters(
         opened: The table.
         files: The files.
         log: The filters.
-        footers: Maximum number of files whose footers are read; None: none are.
+        footers: Maximum number of files whose footers are read; None if none are.
         matches: Whether to count the matches of the filters that open most.
     """
     filters = log.filters[:JUDGED]

@@ -64,7 +64,7 @@ class Grouped:
     unused: Mapping[str, int]
     """Entries in no group, by reason."""
     days: float | None = None
-    """Days that the log covers; None: unknown, or its weights are no numbers of queries."""
+    """Days that the log covers; None if it is unknown, or its weights are no numbers of queries."""
 
 
 def group_texts(texts: Sequence[tuple[str, float]]) -> Grouped:

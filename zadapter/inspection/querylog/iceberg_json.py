@@ -75,7 +75,7 @@ def _leaf(kind: str, node: Mapping[str, Any], columns: Columns, lost: list[str])
     if kind in _TESTS:
         return _TESTS[kind].format(columns.name(term))
     given = node.get("values") if kind in {"in", "not-in"} else [node.get("value")]
-    texts = [_text(value) for value in given] if isinstance(given, list) else []
+    texts = [_format_value(value) for value in given] if isinstance(given, list) else []
     placeholders = [text for text in texts if _HIDDEN.fullmatch(text)]
     lost += placeholders
     return None if placeholders or not texts else _convert_comparison(kind, term, texts, columns)
@@ -91,7 +91,7 @@ def _convert_comparison(kind: str, term: str, texts: list[str], columns: Columns
     return None
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, Mapping) and "value" in value:
         value = value["value"]
     return str(value).lower() if isinstance(value, bool) else str(value)

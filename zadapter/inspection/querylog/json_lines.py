@@ -40,7 +40,7 @@ def entries_of_lines(lines: DataFrame, name: str) -> DataFrame:
     is_report = F.col("j.`table-name`").isNotNull()
     is_event = F.col("j.Event").endswith(_EVENT)
     return parsed.where(is_report | is_event).select(
-        F.when(is_report, "").otherwise(_text()).alias("text"),
+        F.when(is_report, "").otherwise(_describe_execution()).alias("text"),
         F.when(is_report, F.array(_report())).otherwise(_scans(name)).alias("scans"),
         F.lit(1.0).alias("weight"),
         F.col("j.time").alias("moment"),
@@ -48,7 +48,7 @@ def entries_of_lines(lines: DataFrame, name: str) -> DataFrame:
     )
 
 
-def _text() -> Column:
+def _describe_execution() -> Column:
     """Return the description of an execution if it may be SQL."""
     trimmed = F.trim("j.description")
     return F.when(trimmed.rlike(_STATEMENT), trimmed).otherwise("")

@@ -124,11 +124,11 @@ def _leaf(name: str, inner: str, columns: Columns) -> str | None:
     if name in _COMPARES:
         return columns.compare(column, _COMPARES[name], value)
     if name == "In":
-        return columns.compare_list(column, _values(value.strip("[]")))
+        return columns.compare_list(column, _split_values(value.strip("[]")))
     return columns.starts(column, value) if name == "StringStartsWith" else None
 
 
-def _values(text: str) -> list[str]:
+def _split_values(text: str) -> list[str]:
     return [value.strip() for value in text.split(",") if value.strip() not in {"", "null"}]
 
 
@@ -154,7 +154,7 @@ def _expression(text: str, columns: Columns) -> str | None:
     if match := _COMPARED.fullmatch(text):
         return columns.compare(match[1], match[2], match[3])
     if match := _LISTED.fullmatch(text):
-        return columns.compare_list(match[2], _values(match[3]), negated=bool(match[1]))
+        return columns.compare_list(match[2], _split_values(match[3]), negated=bool(match[1]))
     if text.startswith("NOT "):
         child = _expression(text.removeprefix("NOT "), columns)
         return None if child is None else f"NOT ({child})"

@@ -27,9 +27,9 @@ class Process:
 
     host: str
     boot: str
-    """Id of the boot of the machine's kernel; empty: unknown."""
+    """Id of the boot of the machine's kernel; empty if it is unknown."""
     namespace: str
-    """The namespace in which the id is unique; empty: unknown."""
+    """The namespace in which the id is unique; empty if it is unknown."""
     pid: int
     start: int
     """Start of the process in ticks since the boot."""

@@ -60,7 +60,7 @@ class Connector:
 
     hadoop: str
     sdk: str | None
-    """Release of the AWS SDK that S3A is built with; None: unknown, and the whole SDK is loaded."""
+    """Release of the AWS SDK that S3A is built with. If it is None, the whole SDK is loaded."""
 
     @property
     def packages(self) -> tuple[str, ...]:

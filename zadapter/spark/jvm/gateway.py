@@ -74,7 +74,7 @@ def is_stopped(context: Any) -> bool:
 
 
 def jvm_of(spark: Any) -> JavaObject:
-    """Return py4j's view of the JVM, of a session or a SparkContext; None: there is no JVM."""
+    """Return py4j's view of the JVM, of a session or a SparkContext; None if there is no JVM."""
     return spark._jvm  # noqa: SLF001
 
 

@@ -101,12 +101,12 @@ def _test_rows(spark: SparkSession) -> str | None:
         found = sort_and_narrow(shuffled, order, {"computed", "place", "file"})
         if isinstance(found, str):
             return found
-        if _values(found) != expected_rows(order):
+        if _collect_rows(found) != expected_rows(order):
             return f"rows sorted by {', '.join(order)} differ"
     return None
 
 
-def _values(rows: DataFrame) -> list[dict[str, Any]]:
+def _collect_rows(rows: DataFrame) -> list[dict[str, Any]]:
     """Return rows as tasks of Spark read them, partition by partition."""
     return list(to_arrow(rows).to_pylist())
 

@@ -167,10 +167,10 @@ def partition_numbers(files: pa.Table, names: Sequence[str]) -> tuple[Ints, list
         number = number * max(1, len(encoded.dictionary)) + np.where(mixed, 0, code)
     _, first, inverse = np.unique(number, return_index=True, return_inverse=True)
     shown = values.take(pa.array(first)).to_pylist()
-    return inverse.astype(np.int64), [_text(each) for each in shown]
+    return inverse.astype(np.int64), [_format_partition(each) for each in shown]
 
 
-def _text(values: Mapping[str, object] | None) -> str:
+def _format_partition(values: Mapping[str, object] | None) -> str:
     if values is None:
         return "rows of several partitions"
     return ", ".join(f"{name}={value}" for name, value in values.items())

@@ -219,7 +219,7 @@ def numbers(ordered: pa.Array) -> Floats:
     Args:
         ordered: Distinct values in ascending order, as ``rank`` returns them.
     """
-    found = _numbers(ordered)
+    found = _to_floats(ordered)
     if len(found) < 2:  # noqa: PLR2004 - no distance
         return found
     low, high = np.quantile(found, (0.1, 0.9))
@@ -227,7 +227,7 @@ def numbers(ordered: pa.Array) -> Floats:
     return np.arange(len(found), dtype=np.float64) if far else found
 
 
-def _numbers(ordered: pa.Array) -> Floats:
+def _to_floats(ordered: pa.Array) -> Floats:
     if is_bytes(ordered.type):
         return _of_texts(ordered.to_pylist())
     return _floats(to_integers(ordered))
