@@ -1,6 +1,6 @@
 """The table goes another way while a rewrite is under way: back, aside, or to another spec."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -33,8 +33,12 @@ def test_an_equality_delete_that_is_rolled_back(lake, spark, between):
     assert values(lake, name) == list(range(1_000))
 
 
-def test_a_table_that_is_set_to_another_line_of_history(lake, spark, between):
-    """An equality delete there is older than the rewrite, and still stays effective."""
+@pytest.mark.parametrize("max_rebase", [0, 0.2])
+def test_a_table_that_is_set_to_another_line_of_history(lake, spark, between, max_rebase):
+    """An equality delete there is older than the rewrite, and still stays effective.
+
+    The rewrite is dropped, or its rebase leaves the row out.
+    """
     name = lake.make(numbers(spark))
     start = lake.table(name).current_snapshot().snapshot_id
     lake.delete_equal(name, 11)
@@ -43,10 +47,15 @@ def test_a_table_that_is_set_to_another_line_of_history(lake, spark, between):
     lake.append(name, spark.range(5_000, 5_005).selectExpr("id AS a", "id AS p"))
     call = f"CALL ice.system.set_current_snapshot('{name}', {aside})"
 
-    with pytest.raises(ConflictError):
-        lake.optimize(
-            name, backend=between(lambda: lake.sql(call)), where="a < 2000", backoff=AT_ONCE
+    with nullcontext() if max_rebase else pytest.raises(ConflictError):
+        report = lake.optimize(
+            name,
+            backend=between(lambda: lake.sql(call)),
+            where="a < 2000",
+            backoff=AT_ONCE,
+            max_rebase=max_rebase,
         )
+        assert report.rebased.rows == 1
 
     assert values(lake, name) == [n for n in range(1_000) if n != 11]
 
