@@ -66,30 +66,30 @@ class RowFollower:
         """
         with ExitStack() as kept:
             now, followed = None, None
-            files = pa.concat_tables(_changed_now(each) for each in conflicts)
+            files = pa.concat_tables(_select_changed(each) for each in conflicts)
             if files.num_rows:
                 places = _as_words(self.backend.read_places(head, files))
-                now = kept.enter_context(_persisted(places))
+                now = kept.enter_context(_persist(places))
             few = self._find_few_columns()
             if few:
-                followed = kept.enter_context(self._compared(conflicts, now, few))
+                followed = kept.enter_context(self._compare(conflicts, now, few))
             if followed is None or followed.left != followed.found:
                 every = self._all_columns
-                followed = kept.enter_context(self._compared(conflicts, now, every))
+                followed = kept.enter_context(self._compare(conflicts, now, every))
             yield followed
 
     @contextmanager
-    def _compared(
+    def _compare(
         self, conflicts: Sequence[Conflict], now: DataFrame | None, columns: Sequence[str]
     ) -> Iterator[Followed]:
         """Return the rows that left, and the same rows in the new files, by some columns."""
-        with _persisted(self._hash(self._find_left(conflicts, now), columns)) as left:
+        with _persist(self._hash(self._find_left(conflicts, now), columns)) as left:
             of_left = sum_hashes(left, FILE, _HASH)
             few = sum(each.rows for each in of_left.values()) <= _MOST_BROADCAST
             equal = _find_equal(left, self._new_rows(conflicts, columns), few=few)
             if columns == self._all_columns:
                 equal = _take_as_many(left, equal)
-            with _persisted(equal) as found:
+            with _persist(equal) as found:
                 of_found = sum_hashes(found, FILE, _HASH)
                 yield Followed(
                     left=self._total(of_left, [each.exchange.removed for each in conflicts]),
@@ -159,7 +159,7 @@ class RowFollower:
         if now is None:
             return [0 for _ in conflicts]
         changed = [each.changed for each in conflicts]
-        live = [_changed_now(each) for each in conflicts]
+        live = [_select_changed(each) for each in conflicts]
         before = self._count(changed, lambda files: _count_rows(self._read_planned(files)))
         after = self._count(live, lambda _: _count_bits(now))
         gone = self._total(left, changed)
@@ -209,6 +209,7 @@ class RowFollower:
         known = row_files(self.backend, self.planned, _paths(every))
         paths = every["path"]
         held = {each: paths[n].as_py() for each in names if (n := known.number(each)) is not None}
+        touched = {*held.values()}
         staged: tuple[Staged, ...] = (self.staged,)
         if held:
             places = found.where(F.col(FILE).isin([*held])).select(FILE, POSITION)
@@ -216,10 +217,10 @@ class RowFollower:
                 staged = (self.backend.mark_deletes(self.planned, self.staged, places),)
                 added = [_with_rows(select_paths(staged[0].files, set(_paths(a)))) for a in added]
             else:
-                again = [self._write_again(a, {*held.values()}, places) for a in added]
+                again = [self._write_again(a, touched, places) for a in added]
                 staged = (self.staged, *(each for part in again for each in part))
                 added = [
-                    pa.concat_tables([without(a, {*held.values()}), *(each.files for each in part)])
+                    pa.concat_tables([without(a, touched), *(each.files for each in part)])
                     for a, part in zip(added, again, strict=True)
                 ]
         return Remaining(staged=staged, added=added, changed=len(held))
@@ -260,7 +261,7 @@ class RowFollower:
 
 
 @contextmanager
-def _persisted(rows: DataFrame) -> Iterator[DataFrame]:
+def _persist(rows: DataFrame) -> Iterator[DataFrame]:
     kept = rows.persist()
     try:
         yield kept
@@ -287,7 +288,7 @@ def _with_rows(files: pa.Table) -> pa.Table:
     return files.filter(pc.greater(files["rows"], 0))
 
 
-def _changed_now(conflict: Conflict) -> pa.Table:
+def _select_changed(conflict: Conflict) -> pa.Table:
     """Return the changed files of a conflict as they are in the head."""
     return select_paths(conflict.live, set(_paths(conflict.changed)))
 

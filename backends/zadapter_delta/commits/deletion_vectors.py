@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.row_places import FILE, POSITION, ROW_ID
 from zadapter.spark.compat.spark_api import metadata_column
+from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.gateway import analyzed_plan, java_rows
 from zadapter.spark.jvm.spark_classes import dataset
 from zadapter_delta.jvm import JavaObject, Jvm
@@ -71,16 +72,11 @@ def _with_positions(jvm: Jvm, rows: DataFrame, protocol: JavaObject) -> DataFram
     scan = analyzed_plan(rows)
     relation = scan.relation()
     own = relation.fileFormat()
-    changed = own.copy(with_vectors, *_list_fields(own)[1:])
-    parts = [changed if field == own else field for field in _list_fields(relation)]
+    changed = own.copy(with_vectors, *scala.fields(own)[1:])
+    parts = [changed if field == own else field for field in scala.fields(relation)]
     relation = relation.copy(*parts, relation.sparkSession())
-    plan = scan.copy(relation, *_list_fields(scan)[1:])
+    plan = scan.copy(relation, *scala.fields(scan)[1:])
     return DataFrame(dataset(jvm.root, jvm.session, plan), jvm.spark)
-
-
-def _list_fields(of: JavaObject) -> list[Any]:
-    """Return the fields of an instance of a Scala case class."""
-    return [of.productElement(number) for number in range(of.productArity())]
 
 
 def with_first_ids(jvm: Jvm, add: JavaObject) -> JavaObject:

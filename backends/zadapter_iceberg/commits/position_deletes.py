@@ -72,13 +72,13 @@ def with_places(jvm: Jvm, rows: DataFrame) -> DataFrame:
 def _show_metadata(jvm: Jvm, rows: DataFrame) -> DataFrame:
     """Return a scan that has all metadata columns, although it returns some as columns.
 
-    Spark hides the others behind those that are marked as metadata columns (SPARK-31255), such as
-    the row ids that Iceberg's reads for a rewrite return.
+    Spark hides the others behind those that are marked as metadata columns, such as the row ids
+    that Iceberg's reads for a rewrite return.
     """
     relation = analyzed_plan(rows)
     unmarked = jvm.root.org.apache.spark.sql.types.Metadata.empty()
     output = [each.withMetadata(unmarked) for each in scala.items(jvm.root, relation.output())]
-    fields = [relation.productElement(number) for number in range(relation.productArity())]
+    fields = scala.fields(relation)
     fields[_OUTPUT] = scala.seq(jvm.root, scala.java_list(jvm.root, output))
     return DataFrame(dataset(jvm.root, jvm.session, relation.copy(*fields)), jvm.spark)
 

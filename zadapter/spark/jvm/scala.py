@@ -64,3 +64,8 @@ def add_all(mutable: JavaObject, more: JavaObject) -> None:
 def module(package: JavaObject, name: str) -> JavaObject:
     """Return a Scala ``object``."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
+def fields(instance: Any) -> list[Any]:
+    """Return the fields of an instance of a case class, in the order of its method ``copy``."""
+    return [instance.productElement(number) for number in range(instance.productArity())]
