@@ -53,6 +53,19 @@ def test_a_running_session_is_used_as_it_is(spark):
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
 
 
+def test_the_session_of_a_thread_is_not_that_of_another(spark):
+    """PySpark's active session is the last one that created a DataFrame, in any thread."""
+    other = spark.newSession()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(other.createDataFrame, [], "id bigint").result()
+        elsewhere = pool.submit(zadapter.spark.ensure, None, "delta").result()
+    try:
+        assert elsewhere is other
+        assert zadapter.spark.session() is spark
+    finally:
+        spark.createDataFrame([], "id bigint")
+
+
 def test_a_running_session_takes_what_can_change(spark):
     """Settings of the SQL engine are taken, those of the JVM cannot be."""
     before = {key: spark.conf.get(key) for key in ("spark.sql.ansi.enabled", MEMORY)}

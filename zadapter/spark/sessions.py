@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyspark import SparkContext
+from pyspark import RDD, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -12,7 +12,9 @@ from zadapter.backend import plugins
 from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import library_builds, object_stores, settings
-from zadapter.spark.jvm.gateway import is_stopped, jvm_of
+from zadapter.spark.jvm.gateway import is_stopped, java_session, jvm_of
+from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.spark_classes import sessions
 from zadapter.spark.launch.ivy import UnresolvedError
 from zadapter.spark.launch.start import (
     NO_CONNECT,
@@ -249,7 +251,7 @@ def _is_installed(form: Format) -> bool:
 
 
 def running() -> SparkSession | None:
-    """Return the running session, or None if there is none.
+    """Return the session that is active in this thread or else the first one, or None.
 
     Raises:
         SessionError: The running session is a Spark Connect session.
@@ -262,7 +264,27 @@ def running() -> SparkSession | None:
     if not isinstance(active, SparkSession):
         raise SessionError(NO_CONNECT)
     stopped = SparkContext._active_spark_context is None  # noqa: SLF001 - there is no public way
-    return None if stopped else active
+    return None if stopped else _session_of_thread(active)
+
+
+def _session_of_thread(active: SparkSession) -> SparkSession:
+    """Return the session that is active in this thread, or *active* if there is none.
+
+    Java has an active session a thread. PySpark has one a process: the last session that created
+    a DataFrame, in any thread.
+    """
+    in_java = sessions(java_classes(active)).getActiveSession()
+    if not in_java.isDefined():
+        return active
+    first: SparkSession | None = SparkSession._instantiatedSession  # noqa: SLF001 - as above
+    for known in (active, first):
+        if known is not None and java_session(known).equals(in_java.get()):
+            return known
+    to_df = RDD.toDF
+    found = SparkSession(active.sparkContext, in_java.get())
+    # PySpark binds RDD.toDF to the session that was created last
+    RDD.toDF = to_df  # type: ignore[method-assign]
+    return found
 
 
 def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:
