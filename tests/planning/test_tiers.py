@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import MIB, file_table, fitted, request
+from tests.kit.variants import slow
 from zadapter.planning.file_groups import jobs
 from zadapter.planning.file_size import COLD, heaviest_request, request_for_cold, request_of_table
 from zadapter.planning.maintenance import Limits, maintenance
@@ -140,7 +141,7 @@ def test_tiers_do_not_share_a_job():
     assert [each.cold for each in limited.left] == [True]
 
 
-@pytest.mark.parametrize("limit", [64, 8])
+@pytest.mark.parametrize("limit", [8, *slow(64)])
 def test_every_file_is_chosen_once_at_most(limit):
     """In whatever tiers, partitions and layouts the files are, and if jobs are small."""
     random = np.random.default_rng(3)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit.aging import A_ROW, SAMPLED, Aging, arrivals
 from tests.kit.builders import MIB, file_table, request
+from tests.kit.variants import slow
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, groups_of
 
@@ -36,7 +37,7 @@ def first_clustered(kind, random, **limits):
     return table
 
 
-@pytest.mark.parametrize("kind", GOALS)
+@pytest.mark.parametrize("kind", ["skewed", *slow("stationary", "time")])
 def test_filters_read_little_more_than_of_one_fresh_layout(kind):
     """Though no job holds more than an eighth of the table, and after appends for 16 days."""
     random = np.random.default_rng(4)

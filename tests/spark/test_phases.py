@@ -15,6 +15,7 @@ from rich.console import Console
 
 import zadapter
 from tests.kit.checkout import python_path
+from tests.kit.variants import slow
 from zadapter.base.phases import observing
 from zadapter.errors import EngineError
 
@@ -141,7 +142,7 @@ def test_a_run_of_several_jobs_says_what_is_left(spark, large, caplog):
     assert named <= set(described_jobs(spark) - before)
 
 
-@pytest.mark.parametrize("side_by_side", [1, 2])
+@pytest.mark.parametrize("side_by_side", [2, *slow(1)])
 def test_a_run_is_cancelled_by_its_job_group(spark, large, caplog, side_by_side):
     """What is committed stays, nothing else is left, and the same call goes on."""
     folder, arguments = large
@@ -209,7 +210,7 @@ def sum_of(folder, report):
     return sum(Path(folder, path).stat().st_size for path in report.files["path"].to_pylist())
 
 
-@pytest.mark.parametrize("side_by_side", [1, 2])
+@pytest.mark.parametrize("side_by_side", [2, *slow(1)])
 def test_the_cost_of_all_jobs_is_measured(spark, large, side_by_side):
     """A checksum reads what was written once more; threads lose nothing."""
     folder, arguments = large

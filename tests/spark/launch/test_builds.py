@@ -112,6 +112,7 @@ def test_rows_that_get_lost_in_the_test_stop_the_write(spark, monkeypatch):
             self_test.before_writing(FORMATS["parquet"], spark)
 
 
+@pytest.mark.slow
 def test_rows_that_get_lost_in_the_test_stop_what_follows_a_migration(spark, monkeypatch, tmp_path):
     """The new table keeps its rows, and gets the appended ones once the test passes."""
     old, new = str(tmp_path / "old"), str(tmp_path / "new")

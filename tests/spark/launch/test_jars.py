@@ -39,6 +39,7 @@ def test_what_was_resolved_once_is_found_without_a_java(tmp_path, monkeypatch):
     assert jar.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_download_one_after_another(tmp_path):
     """Ivy's cache breaks if two of them write to it: three jobs at midnight, on a new machine."""
     code = (

@@ -106,6 +106,7 @@ def test_a_proxy_that_refuses_the_password_is_named_without_it(direct, tmp_path)
     assert "wr0ng" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_repository_that_never_answers_is_given_up(direct, tmp_path):
     """A firewall that drops packets looks the same; Ivy would wait for hours."""
     direct.setattr(ivy, "_SILENCE", 3.0)

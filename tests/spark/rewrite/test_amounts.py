@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_the_cost_of_repeated_stages_is_measured():
     """Spark runs the stages again that wrote lost shuffle files, and those that failed to read."""
     ended = subprocess.run(
