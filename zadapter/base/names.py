@@ -17,6 +17,7 @@ NameParts = tuple[str, ...]
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
+_UNCHANGED = re.compile(r"[^'\\$]*\Z")
 
 
 def split(text: str) -> NameParts:
@@ -58,6 +59,13 @@ def join(parts: NameParts) -> str:
 def quote(parts: NameParts) -> str:
     """Return the text of a column for Spark SQL, with every part in backticks."""
     return ".".join(f"`{p.replace('`', '``')}`" for p in parts)
+
+
+def text_literal(text: str) -> str:
+    """Return a text for Spark SQL. Settings of the parser and its variables do not change it."""
+    if _UNCHANGED.match(text):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
 
 def leaves(schema: pa.Schema) -> Iterator[tuple[NameParts, pa.DataType]]:

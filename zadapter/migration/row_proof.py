@@ -178,7 +178,8 @@ def _predicate(ranges: Ranges) -> And:
 def _condition(ranges: Ranges, names: Mapping[NameParts, str]) -> Column:
     condition = F.lit(True)  # noqa: FBT003
     for parts, ends in ranges:
-        column, both = F.col(quote(parts)), constant(texts(ends), names[parts])
+        column = F.col(quote(parts))
+        both = F.expr(constant(texts(ends), names[parts]))
         condition = condition & (column >= F.get(both, F.lit(0)))
         condition = condition & (column <= F.get(both, F.lit(1)))
     return condition

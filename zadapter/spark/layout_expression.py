@@ -1,16 +1,16 @@
 """A layout as Spark expressions: one array look-up and one comparison per level.
 
-All expressions are public API and support code generation. Cuts are passed as one string literal,
-which the optimizer folds into an array of the column's type, so Spark's own comparison applies. A
-level compares one column. A level of several columns compares integers in the order of their
-values, and looks up the column by the node: one comparison per column would exceed the JIT's limit
-of 8 000 bytecodes per method (integration/bench/README.md).
+The expressions are SQL text, because a call into the JVM takes a tenth of a millisecond. All of
+them support code generation. Cuts are passed as one string literal, which the optimizer folds into
+an array of the column's type, so Spark's own comparison applies. A level compares one column. A
+level of several columns compares integers in the order of their values, and looks up the column by
+the node: one comparison per column would exceed the JIT's limit of 8 000 bytecodes per method
+(integration/bench/README.md).
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from uuid import uuid4
 
 import numpy as np
@@ -31,7 +31,7 @@ from zadapter.base.key_types import (
     to_integers,
     values,
 )
-from zadapter.base.names import NameParts, quote
+from zadapter.base.names import NameParts, quote, text_literal
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
@@ -46,7 +46,7 @@ class KeyedRows:
 
     Attributes:
         rows: The rows.
-        file: Number of each row's file.
+        file: The number of each row's file.
         position: Name of the column that orders rows within a file.
         added: Names of the additional columns.
     """
@@ -57,14 +57,13 @@ class KeyedRows:
     added: tuple[str, ...]
 
 
-def constant(written: Sequence[str | None], type_: str) -> Column:
+def constant(written: Sequence[str | None], type_: str) -> str:
     """Return an array of *type_* as an expression that the optimizer folds into one literal."""
-    array = F.from_json(F.lit(json.dumps(written)), "array<string>")
-    return array if type_ == "string" else array.cast(f"array<{type_}>")
+    array = f"from_json({text_literal(json.dumps(written))}, 'array<string>')"
+    return array if type_ == "string" else f"CAST({array} AS array<{type_}>)"
 
 
-def integers(numbers: Sequence[int | None], type_: str = "int") -> Column:
-    """Return an array literal of integers."""
+def _integers(numbers: Sequence[int | None], type_: str = "int") -> str:
     return constant([None if n is None else str(n) for n in numbers], type_)
 
 
@@ -77,36 +76,46 @@ def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataTyp
         partition: The table's partition columns and their types.
     """
     token = uuid4().hex
-    position, file, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
-    shared = bool((layout.width > 1).any())
-    if shared:
+    position, numbers, salt = f"place-{token}", f"numbers-{token}", f"salt-{token}"
+    if _is_shared(layout):
         # the position in the input, not rand(), since Spark may rerun stages
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
-    rows = rows.withColumn(position, _root(rows, layout, partition))
-    keys = comparable(rows, layout.request.columns)
-    numbered = _to_integers([level for level in layout.levels if level.others], keys)
-    numbers = f"numbers-{token}"
-    if numbered:
-        rows = rows.withColumn(numbers, F.array(*(each.numbers for each in numbered.values())))
+    rows = _add_root(rows, layout, partition, position)
+    keys, node = comparable(rows, layout.request.columns), quote((position,))
+    several = [level for level in layout.levels if level.others]
+    rows, numbered = _add_integers(rows, several, keys, numbers)
     for level in layout.levels:
         if level.others:
-            right = _right_by_number(level, numbered, F.col(numbers), F.col(position))
+            right = _right_by_number(level, numbered, quote((numbers,)), node)
         else:
             column, type_ = keys[level.column]
-            right = column >= F.get(constant(texts(level.cuts), type_), F.col(position))
-        rows = rows.withColumn(position, _child(F.col(position), right))
-    rows = rows.drop(numbers)
-    places = layout.places
+            right = f"{column} >= get({constant(texts(level.cuts), type_)}, {node})"
+        rows = rows.withColumn(position, F.expr(_child(node, right)))
+    if several:
+        rows = rows.drop(numbers)
     if layout.order is not None:
-        rows = rows.withColumn(position, F.get(integers(places.tolist()), F.col(position)))
-    leaf_at = np.argsort(places)
-    target = F.get(integers(layout.first_file[leaf_at].tolist()), F.col(position))
-    if shared:
-        width = F.get(integers(layout.width[leaf_at].tolist()), F.col(position))
-        target = target + F.pmod(F.col(salt), width).cast("int")
-        # the place alone does not determine a salted file number, so it is shuffled with the rows
-        rows, target = rows.withColumn(file, target).drop(salt), F.col(file)
-    return KeyedRows(rows, target, position, (position, file) if shared else (position,))
+        place = f"get({_integers(layout.places.tolist())}, {node})"
+        rows = rows.withColumn(position, F.expr(place))
+    return _add_file(rows, layout, token)
+
+
+def _add_file(rows: DataFrame, layout: Layout, token: str) -> KeyedRows:
+    """Number the file of each row: one of those of its leaf, by the salt if there are several."""
+    position, name, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
+    node, leaf_at = quote((position,)), np.argsort(layout.places)
+    file = f"get({_integers(layout.first_file[leaf_at].tolist())}, {node})"
+    if not _is_shared(layout):
+        return KeyedRows(rows, F.expr(file), position, (position,))
+    width = f"get({_integers(layout.width[leaf_at].tolist())}, {node})"
+    salted = f"{file} + CAST(pmod({quote((salt,))}, {width}) AS int)"
+    # the place alone does not determine a salted file number, so it is shuffled with the rows
+    rows = rows.withColumn(name, F.expr(salted)).drop(salt)
+    return KeyedRows(rows, F.col(name), position, (position, name))
+
+
+def _is_shared(layout: Layout) -> bool:
+    """Return whether some leaf has several files."""
+    return bool((layout.width > 1).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +123,12 @@ class _IntegerColumn:
     """A column's values as integers in their order.
 
     Attributes:
-        numbers: The integers as a BIGINT.
+        numbers: The integers, a BIGINT.
         codes: Ascending distinct cuts, if the integer of a value is the number of cuts that are not
             above it; None if it is the value itself.
     """
 
-    numbers: Column
+    numbers: str
     codes: pa.Array | None
 
     def cuts(self, cuts: pa.Array) -> list[int | None]:
@@ -133,43 +142,54 @@ class _IntegerColumn:
         return list(to_integers(cuts).cast(pa.int64()).to_pylist())
 
 
-def _to_integers(
-    levels: Sequence[Level], keys: Sequence[tuple[Column, str]]
-) -> dict[int, _IntegerColumn]:
-    """Return the columns of some levels as integers; *keys* are all columns and their types."""
+def _add_integers(
+    rows: DataFrame, levels: Sequence[Level], keys: Sequence[tuple[str, str]], name: str
+) -> tuple[DataFrame, dict[int, _IntegerColumn]]:
+    """Add an array of the columns of some levels as integers.
+
+    Args:
+        rows: The rows.
+        levels: The levels.
+        keys: All key columns and their types.
+        name: Name of the array.
+    """
     cuts: dict[int, list[pa.Array]] = {}
     for level in levels:
         for each in level.by_column:
             cuts.setdefault(each.column, []).append(each.cuts)
-    numbered = {}
+    numbered, ranks = dict[int, _IntegerColumn](), list[str]()
     for at, found in sorted(cuts.items()):
-        column, type_ = keys[at]
-        whole = _whole(column, type_, found[0].type)
-        if whole is not None:
-            numbered[at] = _IntegerColumn(whole, None)
-        else:
+        whole = _whole(*keys[at], found[0].type)
+        codes = None
+        if whole is None:
             codes = rank(pa.concat_arrays(found)).distinct
-            numbered[at] = _IntegerColumn(rank_column(column, codes, type_).cast("bigint"), codes)
-    return numbered
+            ranks.append(f"{name}-{at}")
+            rows = _add_rank(rows, keys[at], codes, ranks[-1])
+            whole = f"CAST({quote((ranks[-1],))} AS bigint)"
+        numbered[at] = _IntegerColumn(whole, codes)
+    if numbered:
+        every = ", ".join(each.numbers for each in numbered.values())
+        rows = rows.withColumn(name, F.expr(f"array({every})")).drop(*ranks)
+    return rows, numbered
 
 
-def _whole(column: Column, spark_type: str, type_: pa.DataType) -> Column | None:
+def _whole(column: str, spark_type: str, type_: pa.DataType) -> str | None:
     """Return values that are whole numbers as BIGINT, or None for values that are none."""
     row = find_by_sql_name(spark_type)
     if row is not None and row.kind in {INTEGER, BOOLEAN}:
-        return column.cast("bigint")
+        return f"CAST({column} AS bigint)"
     if row is not None and row.kind is DATE:
-        return F.unix_date(column).cast("bigint")
+        return f"CAST(unix_date({column}) AS bigint)"
     if row is not None and has_zone(row.arrow) and type_.unit == "us":
-        return F.unix_micros(column)
+        return f"unix_micros({column})"
     if kind_of(type_) is DECIMAL and type_.precision <= _DIGITS and type_.scale >= 0:
-        return (column * F.lit(Decimal(10) ** type_.scale)).cast("bigint")
+        return f"CAST({column} * {10**type_.scale}BD AS bigint)"
     return None
 
 
 def _right_by_number(
-    level: Level, numbered: Mapping[int, _IntegerColumn], numbers: Column, node: Column
-) -> Column:
+    level: Level, numbered: Mapping[int, _IntegerColumn], numbers: str, node: str
+) -> str:
     """Return whether rows go right at a level of several columns.
 
     Args:
@@ -185,16 +205,20 @@ def _right_by_number(
         for at, cut in enumerate(numbered[each.column].cuts(each.cuts)):
             if cut is not None:
                 place[at], cuts[at] = places[each.column], cut
-    number = F.get(numbers, F.get(integers(place.tolist()), node))
-    return number >= F.get(integers(cuts, "bigint"), node)
+    number = f"get({numbers}, get({_integers(place.tolist())}, {node}))"
+    return f"{number} >= get({_integers(cuts, 'bigint')}, {node})"
 
 
-def rank_column(column: Column, distinct: pa.Array, type_: str) -> Column:
-    """Return 0 for null and r for the r-th of the ascending *distinct* values, by binary search."""
-    position: Column = F.lit(0)
+def _add_rank(rows: DataFrame, key: tuple[str, str], distinct: pa.Array, name: str) -> DataFrame:
+    """Add 0 for null and r for the r-th of the ascending *distinct* values, by binary search.
+
+    One projection a level, since the expression of one projection would double with every level.
+    """
+    column, type_ = key
+    rows = rows.withColumn(name, F.lit(0))
     for cuts in search_levels(texts(distinct)):
-        position = descend(column, cuts, type_, position)
-    return position
+        rows = rows.withColumn(name, F.expr(descend(column, cuts, type_, quote((name,)))))
+    return rows
 
 
 def search_levels(written: Sequence[str | None]) -> Iterator[list[str | None]]:
@@ -206,42 +230,41 @@ def search_levels(written: Sequence[str | None]) -> Iterator[list[str | None]]:
         yield [written[p - 1] if p <= len(written) else None for p in at]
 
 
-def descend(column: Column, cuts: Sequence[str | None], type_: str, node: Column) -> Column:
+def descend(column: str, cuts: Sequence[str | None], type_: str, node: str) -> str:
     """Return the node below *node* that the values of a column reach; nulls go left."""
-    return _child(node, column >= F.get(constant(cuts, type_), node))
+    return _child(node, f"{column} >= get({constant(cuts, type_)}, {node})")
 
 
-def _child(node: Column, right: Column) -> Column:
+def _child(node: str, right: str) -> str:
     """Return the node below *node*, the left one where *right* is null.
 
     Bits are set, since sums and products check for overflow in ANSI mode.
     """
-    step = F.coalesce(right.cast("int"), F.lit(0))
-    return F.shiftleft(node, 1).bitwiseOR(step)
+    return f"(shiftleft({node}, 1) | coalesce(CAST(({right}) AS int), 0))"
 
 
-def comparable(rows: DataFrame, columns: Sequence[NameParts]) -> list[tuple[Column, str]]:
+def comparable(rows: DataFrame, columns: Sequence[NameParts]) -> list[tuple[str, str]]:
     """Return each column and the type of its constants; binary columns compare as hexadecimal."""
-    picked = [F.col(quote(parts)) for parts in columns]
+    picked = [quote(parts) for parts in columns]
     types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
     return [
-        (F.hex(column), "string") if type_ == "binary" else (column, to_cast_name(type_))
+        (f"hex({column})", "string") if type_ == "binary" else (column, to_cast_name(type_))
         for column, type_ in zip(picked, types, strict=True)
     ]
 
 
-def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType]) -> Column:
-    """Return the row's root: the index of its partition values among the layout's roots.
+def _add_root(
+    rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType], name: str
+) -> DataFrame:
+    """Add the root of each row: the index of its partition values among the layout's roots.
 
     After each column, the distinct prefixes of values are renumbered. This keeps look-up tables
     small.
     """
-    root_index: Column = F.lit(0)
+    root_index, ranked = "0", list[str]()
     numbers: dict[tuple[str | None, ...], int] = {(): 0}
-    keys = comparable(rows, [(name,) for name in partition])
-    for index, (type_, (column, spark_type)) in enumerate(
-        zip(partition.values(), keys, strict=True)
-    ):
+    keys = comparable(rows, [(column,) for column in partition])
+    for index, (type_, key) in enumerate(zip(partition.values(), keys, strict=True)):
         distinct = rank(values([root[index] for root in layout.roots], type_)).distinct
         ranks = {text: at for at, text in enumerate([None, *texts(distinct)])}
         longer = {root[: index + 1]: 0 for root in layout.roots}
@@ -249,8 +272,9 @@ def _root(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType])
         table = [0] * (len(numbers) * len(ranks))
         for prefix, number in longer.items():
             table[numbers[prefix[:-1]] * len(ranks) + ranks[prefix[-1]]] = number
-        root_index = F.get(
-            integers(table), root_index * len(ranks) + rank_column(column, distinct, spark_type)
-        )
+        ranked.append(f"{name}-{index}")
+        rows = _add_rank(rows, key, distinct, ranked[-1])
+        place = f"{root_index} * {len(ranks)} + {quote((ranked[-1],))}"
+        root_index = f"get({_integers(table)}, {place})"
         numbers = longer
-    return root_index
+    return rows.withColumn(name, F.expr(root_index)).drop(*ranked)

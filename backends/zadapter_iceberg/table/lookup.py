@@ -16,6 +16,7 @@ from zadapter.errors import (
 from zadapter.spark.compat.s3a import connector, hadoop_of_jvm
 from zadapter.spark.compat.spark_api import settings as all_settings
 from zadapter.spark.jvm import spark_names
+from zadapter.spark.jvm.gateway import scala_context
 from zadapter_iceberg import local_catalog
 from zadapter_iceberg.columns import FUNCTIONS
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -93,7 +94,10 @@ def by_path(table: str, parts: NameParts | None) -> str | None:
 
 def catalogs(jvm: Jvm) -> list[str]:
     """Return the session's Iceberg catalogs, the current one first."""
-    settings = dict(jvm.spark.sparkContext.getConf().getAll()) | all_settings(jvm.spark)
+    # PySpark's getConf() asks for each setting
+    of_context = str(scala_context(jvm.spark.sparkContext).conf().toDebugString()).splitlines()
+    stated = dict(line.split("=", 1) for line in of_context if "=" in line)
+    settings = stated | all_settings(jvm.spark)
     names = [
         name[1]
         for key, value in sorted(settings.items())

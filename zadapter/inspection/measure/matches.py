@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.key_types import texts
-from zadapter.base.names import NameParts
+from zadapter.base.names import NameParts, quote
 from zadapter.base.ranks import Ints
 from zadapter.errors import UnsupportedError
 from zadapter.inspection.measure.table_access import Opened
@@ -119,7 +119,8 @@ def _matching(opened: Opened, files: pa.Table, predicates: Sequence[Predicate]) 
     rows = opened.backend.read(opened.snapshot, files)
     set_all(rows.sparkSession, UNPUSHED)  # the clone that zadapter reads in
     used = sorted({column for each in predicates for column in columns_of(each)})
-    columns = dict(zip(used, comparable(rows, used), strict=True))
+    typed = [(F.expr(text), type_) for text, type_ in comparable(rows, used)]
+    columns = dict(zip(used, typed, strict=True))
     hits = [_expression(each, columns, unknown=True) for each in predicates]
     position = _position(rows)
     return rows.select(
@@ -174,8 +175,8 @@ def _number_parts(rows: DataFrame, borders: Ints) -> DataFrame:
     """
     rows = rows.withColumn(_PART, F.lit(0))
     for cuts in search_levels([str(border) for border in borders]):
-        part = descend(F.col(_POSITION), cuts, "bigint", F.col(_PART))
-        rows = rows.withColumn(_PART, part)
+        part = descend(quote((_POSITION,)), cuts, "bigint", quote((_PART,)))
+        rows = rows.withColumn(_PART, F.expr(part))
     return rows
 
 
@@ -217,4 +218,4 @@ def _leaf(leaf: Comparison | In | StartsWith | IsNull, column: _Typed) -> Column
 def _constants(values: Sequence[pa.Scalar], type_: str) -> Column:
     """Return values as an array of Spark's *type_*."""
     written = texts(pa.array(values, values[0].type)) if values else []
-    return constant(written, type_)
+    return F.expr(constant(written, type_))

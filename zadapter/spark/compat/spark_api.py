@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.base.key_types import to_cast_name
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.gateway import java_rows, java_session, jvm_of
 from zadapter.spark.jvm.java_classes import java_classes
@@ -72,14 +71,6 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     )
     java = jvm.PythonSQLUtils.toDataFrame(stream, schema.json(), java_session(session))
     return DataFrame(java, session)
-
-
-def try_cast(name: str, type_: T.DataType) -> Column:
-    """Return the column *name* cast to *type_*, and null where that fails.
-
-    ``Column.try_cast`` is PySpark 4.0 and later. The function of SQL is older.
-    """
-    return F.expr(f"try_cast({name} AS {to_cast_name(type_.simpleString())})")
 
 
 def valid_text(column: Column) -> Column:

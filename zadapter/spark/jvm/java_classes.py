@@ -6,6 +6,12 @@ hundred jars that takes milliseconds, and an ``optimize`` uses hundreds of names
 """
 
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from py4j.java_gateway import JavaClass
+
+_known: WeakKeyDictionary[Any, dict[str, JavaClass]] = WeakKeyDictionary()
+"""The classes that were found, by the JVM; jars that are added later may bring others."""
 
 
 class _Package:
@@ -18,11 +24,13 @@ class _Package:
     def __getattr__(self, name: str) -> Any:
         """Return the class *name*, as Py4j does, or the package *name*, which is lower-case."""
         full = f"{self._name}.{name}" if self._name else name
-        return (
-            _Package(self._jvm, full)
-            if name.islower() and "$" not in name
-            else getattr(self._jvm, full)
-        )
+        if name.islower() and "$" not in name:
+            return _Package(self._jvm, full)
+        known = _known.setdefault(self._jvm, {})
+        found = known[full] if full in known else getattr(self._jvm, full)
+        if isinstance(found, JavaClass):
+            known[full] = found
+        return found
 
 
 def java_classes(spark: Any) -> Any:

@@ -19,6 +19,7 @@ class Loops:
         self._jvm = jvm
         self._gateway = gateway
         self._handles = jvm.java.lang.invoke.MethodHandles
+        self._classes: dict[str, JavaObject] = {}
 
     def method(self, class_: str, name: str, *arguments: str) -> JavaObject:
         """Return the handle of a public method; it takes an instance of *class_* first."""
@@ -123,6 +124,11 @@ class Loops:
 
     def _class(self, name: str) -> JavaObject:
         """Return a class by its name, or a primitive type."""
+        if name not in self._classes:
+            self._classes[name] = self._find_class(name)
+        return self._classes[name]
+
+    def _find_class(self, name: str) -> JavaObject:
         boxed = _BOXED.get(name)
         if boxed is not None:
             return self._class(boxed).getField("TYPE").get(None)

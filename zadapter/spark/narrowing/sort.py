@@ -20,7 +20,12 @@ from zadapter.backend.builds import Standing
 from zadapter.backend.format import Library
 from zadapter.spark.clone import switch_off, to_rows
 from zadapter.spark.jvm import scala
-from zadapter.spark.jvm.gateway import analyzed_plan, java_session, query_execution
+from zadapter.spark.jvm.gateway import (
+    analyzed_plan,
+    java_session,
+    query_execution,
+    scala_context,
+)
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.settings import EXTENSIONS
 
@@ -145,7 +150,9 @@ def _libraries() -> list[Library]:
 
 
 def _setting(spark: SparkSession, key: str) -> str:
-    return str(spark.conf.get(key, None) or spark.sparkContext.getConf().get(key) or "").strip()
+    # PySpark's getConf() copies the configuration entry by entry
+    of_context = scala_context(spark.sparkContext).conf().get(key, "")
+    return str(spark.conf.get(key, None) or of_context).strip()
 
 
 def _class(instance: Any) -> str:
