@@ -1,7 +1,7 @@
 """Implementation of the backend contract for Delta Lake."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -25,7 +25,7 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, deletion_vectors, rewrites
-from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.jvm import Add, JavaObject, Jvm, format_line
 from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
@@ -214,10 +214,9 @@ class DeltaBackend:
         if layout is not None:
             clustered = is_clustered(self._jvm, base)
             written = [
-                rewrites.tag_with_layout(self._jvm, add, layout.id, clustered=clustered)
-                for add in written
+                rewrites.tag_with_layout(add, layout.id, clustered=clustered) for add in written
             ]
-        adds = {add.path(): add for add in written}
+        adds = {add["path"]: add for add in written}
         return Written(
             paths=dict(zip(adds, self.uris(snapshot, list(adds)), strict=True)),
             handle=(columns, adds),
@@ -244,22 +243,25 @@ class DeltaBackend:
         keys, written_adds = written.handle
         texts = rewrites.format_stats(self._jvm, snapshot, files, keys)
         adds = {
-            path: rewrites.replace_stats(self._jvm, written_adds[path], text)
+            path: {**written_adds[path], "dataChange": False, "stats": text}
             for path, text in zip(files["path"].to_pylist(), texts, strict=True)
         }
         return Staged(files=self._staged_files(snapshot, adds), paths=written.paths, handle=adds)
 
-    def _staged_files(self, snapshot: Snapshot, adds: Mapping[str, JavaObject]) -> pa.Table:
+    def _staged_files(self, snapshot: Snapshot, adds: Mapping[str, Add]) -> pa.Table:
         """Return the file table of AddFile actions, parsed from the lines that the log gets."""
         collected = snapshots.read_stats_schema(snapshot.handle.snapshot)
         with_stats = [p for p, _ in leaves(collected) if p not in snapshot.without_stats]
-        rows = snapshots.frame(self._jvm, map(rewrites.format_line, adds.values()))
+        rows = snapshots.frame(self._jvm, map(format_line, adds.values()))
         return snapshots.file_table(snapshot, rows, with_stats)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files without row ids."""
         adds = [staged.handle[path] for path in staged.files["path"].to_pylist()]
-        return DataFrame(self._rows(snapshot, self._jvm.seq(adds)), self._spark)
+        return DataFrame(self._rows(snapshot, self._seq(adds)), self._spark)
+
+    def _seq(self, adds: Iterable[Add]) -> JavaObject:
+        return self._jvm.seq_of(self._jvm.to_java(adds))
 
     def marks_deletes(self, snapshot: Snapshot, removed: pa.Table, added: pa.Table) -> bool:  # noqa: ARG002 - a matter of the table
         """Return whether the table has deletion vectors enabled."""
@@ -274,8 +276,7 @@ class DeltaBackend:
     def read_staged_places(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files with their places, and their ids if they have some."""
         adds = (staged.handle[path] for path in staged.files["path"].to_pylist())
-        numbered = (deletion_vectors.with_first_ids(self._jvm, add) for add in adds)
-        return self._places(snapshot, self._jvm.seq(numbered))
+        return self._places(snapshot, self._seq(map(deletion_vectors.with_first_ids, adds)))
 
     def _places(self, snapshot: Snapshot, adds: JavaObject) -> DataFrame:
         rows = DataFrame(self._rows(snapshot, adds), self._spark)
@@ -294,7 +295,7 @@ class DeltaBackend:
             if number is None:
                 raise VerificationError(f"{name} is no new file; please report this")
             path = paths[number]
-            adds[path] = deletion_vectors.attach(self._jvm, adds[path], vector)
+            adds[path] = deletion_vectors.attach(adds[path], vector)
         files = self._staged_files(snapshot, adds)
         located = deletion_vectors.locations(log, vectors.values())
         return Staged(files=files, paths={**staged.paths, **located}, handle=adds)
@@ -339,7 +340,7 @@ class DeltaBackend:
 
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
         """Commit the same AddFile actions with new stats, without data change."""
-        adds = list(self._live.find_actions(snapshot.handle.snapshot, files["path"].to_pylist()))
+        adds = self._live.find_actions(snapshot.handle.snapshot, files["path"].to_pylist())
         columns = [split(each.name) for each in files.schema.field("stats").type]
         texts = rewrites.format_stats(self._jvm, snapshot, files, columns)
         return rewrites.commit_stats(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)

@@ -5,7 +5,7 @@ calls name their parameters. Other differences between releases are stated besid
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -23,6 +23,9 @@ from zadapter.spark.jvm.java_loops import Loops
 JavaObject = Any
 
 _SESSION_LOCK = Lock()
+
+Add = dict[str, Any]
+"""An AddFile action in the log's JSON (PROTOCOL.md, "Add File")."""
 
 _PACKAGE = "org.apache.spark.sql.delta."
 _DEFAULT = "default$"
@@ -86,6 +89,12 @@ class Jvm:
         """Return the items of a Scala ``Seq``."""
         return scala.items(self.root, items)
 
+    def java_list(self, items: JavaObject) -> JavaObject:
+        """Return a Scala ``Seq`` as a ``java.util.List``."""
+        # py4j finds no default methods of the view, whose class is not public
+        view = self.root.scala.collection.JavaConverters.seqAsJavaList(items)
+        return self.root.java.util.ArrayList(view)
+
     def map(self, items: Mapping[str, Any]) -> JavaObject:
         """Return an immutable ``Map``."""
         return scala.scala_map(self.root, items)
@@ -110,13 +119,33 @@ class Jvm:
         """
         return self.module(self.delta.actions, "Action").fromJson(json.dumps(content))
 
-    def copy_add(self, add: JavaObject, **changed: Any) -> JavaObject:
-        """Return a copy of *add* with other values of fields of its JSON (PROTOCOL.md, "Add File").
+    def parse_actions(self, lines: JavaObject) -> JavaObject:
+        """Return a ``java.util.List`` of lines of Delta's log as a list of its actions."""
+        companion = self.module(self.delta.actions, "Action")
+        parse = self.loops.method(f"{_PACKAGE}actions.Action$", "fromJson", "java.lang.String")
+        return self.loops.map_items(lines, parse.bindTo(companion))
 
-        The path of a live file stays as it is: under another spelling, the file would be live
-        twice.
+    def to_java(self, adds: Iterable[Add]) -> JavaObject:
+        """Return AddFile actions as a ``java.util.List`` of Delta's objects."""
+        return self.parse_actions(self.split_lines([format_line(add) for add in adds]))
+
+    def to_python(self, adds: JavaObject) -> list[Add]:
+        """Return a ``java.util.List`` of Delta's AddFile objects as they are in the log.
+
+        The path of a live file stays as it is: under another spelling, it would be live twice.
         """
-        return self.action(add=json.loads(add.json())["add"] | changed)
+        line = self.loops.method(f"{_PACKAGE}actions.Action", "json")
+        lines = self.join_texts(self.loops.map_items(adds, line)).split("\n")
+        return [json.loads(line)["add"] for line in lines if line]
+
+    def split_lines(self, lines: Sequence[str]) -> JavaObject:
+        """Return texts of one line, none of which is empty, as a ``java.util.List``."""
+        every = self.root.java.util.StringTokenizer("\n".join(lines), "\n")
+        return self.root.java.util.Collections.list(every)
+
+    def join_texts(self, texts: JavaObject) -> str:
+        """Return a ``java.util.List`` of texts as lines of one text."""
+        return str(self.root.java.lang.String.join("\n", texts))
 
     def path(self, text: str) -> JavaObject:
         """Return a Hadoop path."""
@@ -129,6 +158,11 @@ class Jvm:
         return thrown is not None and is_instance_of(
             gateway, thrown, "java.util.ConcurrentModificationException"
         )
+
+
+def format_line(add: Add) -> str:
+    """Return an AddFile action as a line of the log."""
+    return json.dumps({"add": add})
 
 
 def call(target: JavaObject, method: str, **values: Any) -> JavaObject:

@@ -52,8 +52,8 @@ def large(monkeypatch):
 
     def switch():
         monkeypatch.setattr(
-            "zadapter_delta.table.live_files.LiveFiles.keep_if_few",
-            lambda *_: pytest.fail("its state"),
+            "zadapter_delta.table.live_files.LiveFiles._keep_if_few",
+            lambda *_, **__: pytest.fail("its state"),
         )
         monkeypatch.setattr("zadapter_delta.table.large_log.LARGE", -1)
         monkeypatch.setattr("zadapter.spark.jvm.spark_parts.AT_ONCE", 0)

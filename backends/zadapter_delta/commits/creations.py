@@ -1,33 +1,27 @@
 """Creation of Delta tables: the first log entry adds all files."""
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.commit_attempts import before_sending
 from zadapter.base.java_errors import first_line
 from zadapter.base.key_types import TIMESTAMP, has_zone, kind_of, texts
 from zadapter.base.locations import check_present
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError, UsageError
-from zadapter.spark.jvm.gateway import java_rows
 from zadapter.table.file_stats import partition
 from zadapter.table.snapshot import Change, Snapshot, Source
 from zadapter.table.spec import Definition
 from zadapter_delta.commits.rewrites import (
     COMMIT_TAG,
-    as_new,
     begin,
     refuse_another,
     set_property,
     sizes,
 )
-from zadapter_delta.jvm import JavaObject, Jvm, new
+from zadapter_delta.jvm import Add, JavaObject, Jvm, new
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table import logs
 from zadapter_delta.table.lookup import Located, by_path, log_of
@@ -35,9 +29,6 @@ from zadapter_delta.table.migrated_from import PROPERTY, application, tag, text
 from zadapter_delta.table.snapshots import Handle
 from zadapter_delta.table.specs import KEPT
 from zadapter_delta.table.specs import metadata as new_metadata
-
-Add = dict[str, Any]
-"""An AddFile action in the log's JSON (PROTOCOL.md, "Add File")."""
 
 _FOREVER = "interval 36500 days"
 
@@ -111,23 +102,14 @@ def _format_partition_values(values: pa.Array) -> list[str | None]:
     return [text and text.replace("T", " ") for text in strings]
 
 
-def _to_java(jvm: Jvm, adds: Sequence[Add]) -> JavaObject:
-    """Convert actions to Delta's AddFile objects in one call: a call each takes a millisecond."""
-    encoder = jvm.module(jvm.delta.actions, "SingleAction").addFileEncoder()
-    schema = T.StructType.fromJson(json.loads(encoder.schema().json()))
-    lines = jvm.lines(map(json.dumps, adds))
-    rows: Any = lines.select(F.from_json("value", schema).alias("add")).select("add.*")
-    return getattr(java_rows(rows), "as")(encoder).collectAsList()
-
-
-def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | Add]) -> int:
+def load(jvm: Jvm, change: Change, source: Source, added: Sequence[Add]) -> int:
     """Add files in one commit, which creates the table if it does not exist.
 
     Args:
         jvm: The session's JVM.
         change: The files to add.
         source: The version whose rows they hold.
-        added: AddFile actions: Delta's objects, or dicts for adopted files.
+        added: AddFile actions.
 
     Raises:
         ConflictError: Another writer committed first; nothing was committed.
@@ -161,12 +143,9 @@ def load(jvm: Jvm, change: Change, source: Source, added: Sequence[JavaObject | 
         raise UnknownOutcomeError(change.base.table, change.id) from error
 
 
-def _actions(jvm: Jvm, source: Source, added: Sequence[JavaObject | Add]) -> JavaObject:
+def _actions(jvm: Jvm, source: Source, added: Sequence[Add]) -> JavaObject:
     """Return the actions of a load as a ``java.util.List``."""
-    actions = jvm.list_of(as_new(jvm, add) for add in added if not isinstance(add, dict))
-    adopted = [add for add in added if isinstance(add, dict)]
-    if adopted:
-        actions.addAll(_to_java(jvm, adopted))
+    actions = jvm.to_java({**add, "dataChange": True} for add in added)
     now = int(time.time() * 1e3)
     txn = {"appId": application(source), "version": source.number, "lastUpdated": now}
     actions.add(jvm.action(txn=txn))

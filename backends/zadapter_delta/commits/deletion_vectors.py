@@ -15,7 +15,7 @@ from zadapter.spark.compat.spark_api import metadata_column
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.gateway import analyzed_plan, java_rows
 from zadapter.spark.jvm.spark_classes import dataset
-from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.jvm import Add, JavaObject, Jvm
 from zadapter_delta.table.features import features
 from zadapter_delta.table.snapshots import Handle
 
@@ -79,12 +79,12 @@ def _with_positions(jvm: Jvm, rows: DataFrame, protocol: JavaObject) -> DataFram
     return DataFrame(dataset(jvm.root, jvm.session, plan), jvm.spark)
 
 
-def with_first_ids(jvm: Jvm, add: JavaObject) -> JavaObject:
+def with_first_ids(add: Add) -> Add:
     """Return the AddFile action of a file that is not committed, for a read of its rows' ids.
 
     The file has the id of each row. Delta reads none of a file that has no first id.
     """
-    return jvm.copy_add(add, baseRowId=0, defaultRowCommitVersion=0)
+    return {**add, "baseRowId": 0, "defaultRowCommitVersion": 0}
 
 
 def write(jvm: Jvm, planned: Handle, places: DataFrame) -> dict[str, JavaObject]:
@@ -116,7 +116,7 @@ def write(jvm: Jvm, planned: Handle, places: DataFrame) -> dict[str, JavaObject]
     return {str(each.filePath()): each.deletionVector() for each in jvm.iterate(found)}
 
 
-def attach(jvm: Jvm, add: JavaObject, vector: JavaObject) -> JavaObject:
+def attach(add: Add, vector: JavaObject) -> Add:
     """Return an AddFile action with a deletion vector, whose bounds are no longer tight."""
     offset = vector.offset()
     descriptor = {
@@ -126,7 +126,7 @@ def attach(jvm: Jvm, add: JavaObject, vector: JavaObject) -> JavaObject:
         "cardinality": int(vector.cardinality()),
         **({"offset": int(offset.get())} if offset.isDefined() else {}),
     }
-    return jvm.copy_add(add, deletionVector=descriptor, stats=widen(add.stats()))
+    return {**add, "deletionVector": descriptor, "stats": widen(add["stats"])}
 
 
 def widen(stats: str) -> str:

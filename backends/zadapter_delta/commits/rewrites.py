@@ -24,7 +24,7 @@ from zadapter.spark.jvm.removal import remove_named, removing
 from zadapter.table.encoding import KEPT
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot
-from zadapter_delta.jvm import JavaObject, Jvm, new
+from zadapter_delta.jvm import Add, JavaObject, Jvm, new
 from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.stats.stats_json import stats_json
 from zadapter_delta.table import logs
@@ -42,8 +42,8 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PART = re.compile(r".*/?part-(\d{5,})-[^/]*\Z")
 
 
-def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool) -> list[Any]:
-    """Write each partition of *rows* as one file and return Delta's AddFile actions.
+def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool) -> list[Add]:
+    """Write each partition of *rows* as one file and return the AddFile actions.
 
     The file names start with a prefix unique to this write. It identifies the files of a failed
     write, which Delta does not report.
@@ -70,8 +70,9 @@ def write(jvm: Jvm, planned: Handle, rows: Any, write_id: str, *, checked: bool)
     try:
         with removing(jvm.spark, partial(remove_named, jvm.spark, root, prefix)) as kept:
             found = transaction.writeFiles(java_rows(rows), jvm.option(), True, jvm.seq())  # noqa: FBT003
-            adds = [_encode_path(jvm, add) for add in jvm.iterate(found)]
-            kept.update(add.path().rpartition("/")[2] for add in adds)
+            written = jvm.to_python(jvm.java_list(found))
+            adds = [{**add, "path": _encode_path(add["path"])} for add in written]
+            kept.update(add["path"].rpartition("/")[2] for add in adds)
         return adds
     finally:
         settings.unsetConf(_FILE_NAME_PREFIX)
@@ -89,52 +90,31 @@ def _drop_checks(jvm: Jvm, metadata: JavaObject) -> JavaObject | None:
     return jvm.action(metaData=fields | {"schemaString": json.dumps(schema), "configuration": kept})
 
 
-def _encode_path(jvm: Jvm, add: JavaObject) -> JavaObject:
-    """Return *add* with its path percent-encoded to ASCII (RFC 3986, section 2.1).
+def _encode_path(path: str) -> str:
+    """Percent-encode a path to ASCII (RFC 3986, section 2.1).
 
     Spark leaves non-ASCII characters in paths, while delta-rs encodes them in remove actions. Such
     a remove does not match the added path: the file stays live, and its rows appear twice.
     """
-    path = str(add.path())
-    if path.isascii():
-        return add
-    return jvm.copy_add(add, path=_NOT_ASCII.sub(lambda match: quote(match[0]), path))
+    return _NOT_ASCII.sub(lambda match: quote(match[0]), path)
 
 
-def tag_with_layout(jvm: Jvm, add: JavaObject, layout_id: str, *, clustered: bool) -> JavaObject:
+def tag_with_layout(add: Add, layout_id: str, *, clustered: bool) -> Add:
     """Return *add* without data change, and with the layout's id and file number in its tags.
 
     Args:
-        jvm: The session's JVM.
-        add: Delta's AddFile action.
+        add: An AddFile action.
         layout_id: The layout's id.
         clustered: Whether the table has the feature ``clustering``; then files name who clustered
             them (PROTOCOL.md, "Writer Requirements for Clustered Table").
     """
-    number = int(_PART.match(add.path()).group(1))  # type: ignore[union-attr]
-    tags = jvm.dict(add.tags()) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
+    number = int(_PART.match(add["path"]).group(1))  # type: ignore[union-attr]
+    tags = (add.get("tags") or {}) | {LAYOUT_TAG: layout_id, FILE_TAG: str(number)}
     provider = {"clusteringProvider": PROVIDER} if clustered else {}
-    return jvm.copy_add(add, dataChange=False, tags=tags, **provider)
+    return {**add, "dataChange": False, "tags": tags, **provider}
 
 
-def replace_stats(jvm: Jvm, add: JavaObject, stats: str) -> JavaObject:
-    """Return *add* with *stats*, a JSON string, and without data change."""
-    if isinstance(add, dict):
-        return add | {"stats": stats}
-    return jvm.copy_add(add, dataChange=False, stats=stats)
-
-
-def format_line(add: JavaObject) -> str:
-    """Return *add* as a line of the log."""
-    return json.dumps({"add": add}) if isinstance(add, dict) else str(add.json())
-
-
-def as_new(jvm: Jvm, add: JavaObject) -> JavaObject:
-    """Return *add* with ``dataChange=true``, for rows that are new to the table."""
-    return jvm.copy_add(add, dataChange=True)
-
-
-def commit(jvm: Jvm, change: Change, removed: JavaObject, added: list[Any]) -> int:
+def commit(jvm: Jvm, change: Change, removed: JavaObject, added: Sequence[Add]) -> int:
     """Replace *removed* by *added*, based on the snapshot that the rewrite was planned on.
 
     Args:
@@ -153,7 +133,7 @@ def commit(jvm: Jvm, change: Change, removed: JavaObject, added: list[Any]) -> i
     with before_sending(change.base.table):
         transaction = begin(jvm, change.base.handle)
         transaction.trackFilesRead(jvm.seq_of(removed))
-        actions = jvm.list_of(added)
+        actions = jvm.to_java(added)
         actions.addAll(removals(jvm, removed, int(time.time() * 1000)))
         operation = _operation(jvm, change)
         transaction.registerSQLMetrics(jvm.session, _metrics(jvm, change))
@@ -287,7 +267,7 @@ def commit_ids(jvm: Jvm, log: JavaObject, versions: Iterable[int]) -> frozenset[
 
 
 def commit_stats(
-    jvm: Jvm, snapshot: Snapshot, adds: list[Any], paths: Sequence[str], texts: Sequence[str]
+    jvm: Jvm, snapshot: Snapshot, adds: JavaObject, paths: Sequence[str], texts: Sequence[str]
 ) -> int:
     """Add live files once more, with other stats, and return the new version.
 
@@ -298,7 +278,7 @@ def commit_stats(
     Args:
         jvm: The session's JVM.
         snapshot: The version in which the files are live.
-        adds: The files' AddFile actions as they are in the log.
+        adds: The files' AddFile actions in the log, as a ``java.util.List``.
         paths: The files' paths.
         texts: The new stats of these files, as JSON.
 
@@ -306,16 +286,17 @@ def commit_stats(
         ConflictError: Another writer changed one of the files; nothing was committed.
         ReplacedTableError: The table was dropped and created again.
     """
-    by_path = {str(add.path()): add for add in adds}
+    by_path = {add["path"]: add for add in jvm.to_python(adds)}
     stated = [
-        replace_stats(jvm, by_path[path], text) for path, text in zip(paths, texts, strict=True)
+        {**by_path[path], "dataChange": False, "stats": text}
+        for path, text in zip(paths, texts, strict=True)
     ]
     transaction = begin(jvm, snapshot.handle)
-    transaction.trackFilesRead(jvm.seq(adds))
+    transaction.trackFilesRead(jvm.seq_of(adds))
     operation = getattr(jvm.delta, "DeltaOperations$ComputeStats")(jvm.seq())
     refuse_another(jvm, snapshot)
     try:
-        return int(transaction.commit(jvm.seq(stated), operation))
+        return int(transaction.commit(jvm.seq_of(jvm.to_java(stated)), operation))
     except Exception as error:
         if jvm.is_conflict(error):
             raise ConflictError(f"{snapshot.table}: {first_line(error)}") from error

@@ -18,6 +18,7 @@ from pyspark.sql import types as T  # noqa: N812
 from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.spark.jvm.gateway import java_column, java_rows
 from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.table.replay import new_replay
 
 LARGE = 8 << 20
 """Bytes of a checkpoint that is read without Delta's state."""
@@ -100,17 +101,9 @@ class LargeLog:
             here = before.join(F.broadcast(paths), "canonical", "left_semi")
             actions.addAll(self._collect_actions(here))
         actions.addAll(self._collect_actions(self._later))
-        replay = self._new_replay()
+        replay = new_replay(self._jvm)
         replay.append(0, self._jvm.seq_of(actions).iterator())
         return replay.allFiles()
-
-    def _new_replay(self) -> JavaObject:
-        class_ = self._jvm.class_of("org.apache.spark.sql.delta.actions.InMemoryLogReplay")
-        (constructor,) = class_.getConstructors()
-        types = [str(each.getName()) for each in constructor.getParameterTypes()]
-        defaults = {"long": 0, "boolean": False, "scala.Option": self._jvm.option()}
-        values = [defaults[name] for name in types]
-        return self._jvm.delta.actions.InMemoryLogReplay(*values)
 
     def _collect_actions(self, rows: DataFrame) -> JavaObject:
         """Return actions with the paths and stats that Delta takes, in the order of commits."""

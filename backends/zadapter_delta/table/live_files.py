@@ -16,6 +16,7 @@ from zadapter.spark.jvm.scala import each
 from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.large_log import LargeLog, is_large
+from zadapter_delta.table.replay import replay_commits
 
 FEW = 200
 """Up to this many files in a snapshot, all AddFile actions are kept on the driver."""
@@ -32,6 +33,7 @@ class LiveFiles:
         self._jvm = jvm
         self._snapshot: JavaObject = None
         self._few: JavaObject | None = None
+        self._replayed = False
         self._large: LargeLog | None = None
         self._by_path: dict[str, JavaObject] = {}
         self._last: tuple[list[str], JavaObject] = ([], None)
@@ -41,9 +43,11 @@ class LiveFiles:
         self._look_at(snapshot)
         if self._large is not None:
             return self._large.frame()
-        adds = snapshot.allFiles()
-        if self._few is not None:
-            adds = self._jvm.session.createDataset(self._few, adds.encoder())
+        if self._few is None:
+            return DataFrame(snapshot.allFiles().toDF(), self._jvm.spark)
+        # not that of allFiles(), which plans the query of the state
+        encoder = self._jvm.module(self._jvm.delta.implicits, "package").addFileEncoder()
+        adds = self._jvm.session.createDataset(self._few, encoder)
         return DataFrame(adds.toDF(), self._jvm.spark)
 
     def estimate_count(self, snapshot: JavaObject) -> int:
@@ -72,13 +76,14 @@ class LiveFiles:
         nothing.
         """
         checksum = snapshot.checksumOpt()
-        if self._large is None or not checksum.isDefined():
+        if not (self._replayed or self._large) or not checksum.isDefined():
             return False
         told = checksum.get()
         if (told.numFiles(), told.tableSizeBytes()) == (files.num_rows, total(files, "size")):
             return False
-        self._large = None
-        self.keep_if_few(snapshot)
+        self._large, self._few, self._by_path = None, None, {}
+        self._last = [], self._jvm.list_of(())
+        self._keep_if_few(snapshot, replayed=False)
         return True
 
     def _look_at(self, snapshot: JavaObject) -> None:
@@ -86,16 +91,24 @@ class LiveFiles:
             return
         self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
         self._few, self._by_path, self._large = None, {}, None
+        self._replayed = False
         if is_large(snapshot):
             self._large = LargeLog(self._jvm, snapshot)
             return
-        self.keep_if_few(snapshot)
+        self._keep_if_few(snapshot, replayed=True)
 
-    def keep_if_few(self, snapshot: JavaObject) -> None:
-        """Keep the AddFile actions of Delta's state if there are few."""
+    def _keep_if_few(self, snapshot: JavaObject, *, replayed: bool) -> None:
+        """Keep the AddFile actions if there are few.
+
+        Args:
+            snapshot: The version.
+            replayed: Whether commits may be replayed here, instead of in Delta's state.
+        """
         if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
             return
-        adds = snapshot.allFiles().collectAsList()
+        adds = replay_commits(self._jvm, snapshot) if replayed else None
+        self._replayed = adds is not None
+        adds = snapshot.allFiles().collectAsList() if adds is None else adds
         if adds.size() <= FEW:
             self._few = adds
             self._by_path = {add.path(): add for add in each(self._jvm.root, adds)}

@@ -17,7 +17,7 @@ from zadapter.base.names import join
 from zadapter.errors import UnsupportedError
 from zadapter.spark.compat.spark_api import to_arrow
 from zadapter.table.snapshot import Snapshot
-from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.jvm import Add, JavaObject, Jvm
 from zadapter_delta.table.live_files import LiveFiles
 
 IN_UTC = {
@@ -59,19 +59,19 @@ class Texts:
     def add_zones(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
         """Return a ``java.util.List`` of AddFile actions with texts that have a zone."""
         known = self.read_texts(snapshot)
-        return (
-            self._jvm.list_of(self._with(add, add_zones, known) for add in adds) if known else adds
-        )
+        if not known:
+            return adds
+        live = self._jvm.to_python(adds)
+        return self._jvm.to_java(_with(add, add_zones, known) for add in live)
 
-    def restore_texts(self, snapshot: Snapshot, adds: list[JavaObject]) -> list[JavaObject]:
+    def restore_texts(self, snapshot: Snapshot, adds: list[Add]) -> list[Add]:
         """Return AddFile actions of Delta's writer with the texts that the table has."""
         known = self.read_texts(snapshot)
-        return [self._with(add, restore_texts, known) for add in adds] if known else adds
+        return [_with(add, restore_texts, known) for add in adds] if known else adds
 
-    def _with(self, add: JavaObject, of: _Texts, known: Zoneless) -> JavaObject:
-        return self._jvm.copy_add(
-            add, partitionValues=of(self._jvm.dict(add.partitionValues()), known)
-        )
+
+def _with(add: Add, of: _Texts, known: Zoneless) -> Add:
+    return {**add, "partitionValues": of(add["partitionValues"], known)}
 
 
 def find_zoned_columns(snapshot: Snapshot) -> dict[str, str]:
