@@ -153,6 +153,7 @@ class Advised:
         assert today.row_group_share == pytest.approx(by_row_group, abs=0.02)
         assert by_row_group < 0.8 * today.share
 
+    @pytest.mark.slow
     def test_files_that_are_read_in_vain_are_counted(self, lakes, monkeypatch):
         """By file, and by row group where rows tell their position, as DuckDB counts them."""
         monkeypatch.setattr("zadapter.inspection.measure.queries.COUNTED", 10)

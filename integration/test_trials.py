@@ -7,9 +7,10 @@ from integration.fuzz.trials.rounds import run
 from integration.migration.tables import Lakes
 from tests.kit.variants import slow
 
-OF = {"delta": ["deltars"], "iceberg": ["equality"], "parquet": ["writers"]}
+OF = {"iceberg": ["equality"], "parquet": ["writers"]}
 """Trials by the format that they are run with."""
 SLOW = {
+    "delta": ["deltars"],
     "iceberg": ["evolution", "vectors"],
     "parquet": ["files", "columns", "cells"],
     "migration": ["kills", "limits", "clocks", "threads"],

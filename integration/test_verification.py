@@ -15,7 +15,6 @@ import zadapter
 from integration.migration.tables import Lakes
 from tests.kit import extremes
 from tests.kit.checkout import python_path
-from tests.kit.variants import slow
 from zadapter.backend.builds import Standing
 from zadapter.errors import VerificationError
 from zadapter.report.optimize_report import Verification
@@ -191,7 +190,8 @@ class Stories:
         assert self.read(plain) == self.read(known)
 
 
-@pytest.mark.parametrize("name", ["parquet", *slow("delta", "iceberg")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_rows_whose_shuffle_files_were_lost_are_read_twice(tmp_path, name):
     """Spark then observes them twice, so what it has observed proves nothing."""
     ended = subprocess.run(

@@ -73,19 +73,18 @@ def test_a_delete_meanwhile_costs_only_its_rows(lake, spark, table, between):
     "statement",
     [
         "DELETE FROM {} WHERE a = 3 AND p = 1",
-        "UPDATE {} SET n = 99 WHERE a = 3 AND p = 1",
         *slow(
+            "UPDATE {} SET n = 99 WHERE a = 3 AND p = 1",
             "MERGE INTO {} t USING (SELECT 3 a, 1 p) s ON t.a = s.a AND t.p = s.p "
-            "WHEN MATCHED AND n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET n = 99"
+            "WHEN MATCHED AND n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET n = 99",
         ),
     ],
 )
 @pytest.mark.parametrize(
     "properties",
     [
-        VECTORS,
         {**VECTORS, "enableRowTracking": "true"},
-        *slow({**VECTORS, "columnMapping.mode": "name"}),
+        *slow(VECTORS, {**VECTORS, "columnMapping.mode": "name"}),
     ],
 )
 def test_equal_rows_of_every_type_leave_as_often_as_they_were_deleted(
@@ -230,7 +229,8 @@ def test_a_table_without_vectors_gets_files_without_the_rows(lake, spark, betwee
 NAMES = ("word", "bits", "hash", "number", "count", "_metadata", "_file", "a.b`c")
 
 
-@pytest.mark.parametrize("vectors", ["false", *slow("true")])
+@pytest.mark.slow
+@pytest.mark.parametrize("vectors", ["false", "true"])
 def test_columns_of_any_name_keep_their_values(lake, spark, between, vectors):
     """Columns that a rebase adds for a while do not replace those of the table."""
     quoted = [f"`{name.replace('`', '``')}`" for n in NAMES for name in (n, f"_{n}")]

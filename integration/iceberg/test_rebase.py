@@ -77,7 +77,7 @@ def test_a_rewritten_file_leaves_the_exchange(lake, spark, between, version):
         ),
     ],
 )
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, *slow(3)])
 def test_equal_rows_of_every_type_leave_as_often_as_they_were_deleted(
     lake, spark, between, statement, version, partition
 ):

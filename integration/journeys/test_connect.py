@@ -1,5 +1,7 @@
 """Spark Connect is refused in one sentence, before anything else happens."""
 
+import pytest
+
 CODE = """
 from pyspark.sql import SparkSession
 import zadapter
@@ -15,6 +17,7 @@ for verb, given in ((zadapter.optimize, {"spark": spark}), (zadapter.plan, {})):
 """
 
 
+@pytest.mark.slow
 def test_a_session_of_a_connect_server(user):
     """Given, or active: the same sentence, which names the way out."""
     (user.folder / "lake" / "events" / "_delta_log").mkdir(parents=True)

@@ -32,6 +32,7 @@ def streams(outputs):
     return "".join(each.text for each in outputs if each.output_type == "stream")
 
 
+@pytest.mark.slow
 def test_the_cells_of_the_guide(cells):
     """The table is there, and its plan was printed."""
     *_, printing = [code for code in cells if "print(plan)" in code]

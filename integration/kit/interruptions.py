@@ -122,6 +122,7 @@ class Stories:
             start_new_session=True,
         )
 
+    @pytest.mark.slow
     def test_ctrl_c_on_the_command_line_while_files_are_written(self, spark, table):
         """The last line states the outcome, and the exit code is the shell's for Ctrl-C."""
         name, folder = table

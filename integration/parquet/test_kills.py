@@ -11,6 +11,7 @@ import pytest
 
 import zadapter
 from integration.parquet.lake import entries
+from tests.kit.variants import slow_but
 
 CODE = """
 import os
@@ -40,7 +41,10 @@ zadapter.optimize(table, by=["a"], target_file_size="2KB", backend="parquet", sp
 """
 
 
-@pytest.mark.parametrize(("last", "landed"), [("the files", False), ("the entry", True)])
+WHERE = slow_but(("the files", False), of=[("the files", False), ("the entry", True)])
+
+
+@pytest.mark.parametrize(("last", "landed"), WHERE)
 def test_a_killed_rewrite_is_done_or_not_begun(lake, spark, last, landed):
     """Every reader sees every row once, and a second run finishes what the first has left."""
     table = lake.make(spark.range(4_000).selectExpr("id * 7919 % 4001 AS a", "id AS c"))

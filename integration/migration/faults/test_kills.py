@@ -82,7 +82,8 @@ def test_what_was_stopped_is_ended_by_the_next_call(lakes, sources, monkeypatch,
     check_run_again(lakes, sources, format_, target, landed=step == "after")
 
 
-@pytest.mark.parametrize(("format_", "step"), slow_but(OFTEN[2], of=[*OFTEN]))
+@pytest.mark.slow
+@pytest.mark.parametrize(("format_", "step"), OFTEN)
 def test_a_process_that_is_killed(lakes, sources, format_, step):
     """The same, for processes of their own."""
     to = OTHERS[format_]

@@ -163,7 +163,7 @@ def beside_numbers(spark):
     return spark.range(5).selectExpr("id", *both)
 
 
-@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("clustered", [True, *slow(False)])  # noqa: FBT003 - values
 @pytest.mark.parametrize(("format_", "to"), [("iceberg", "delta"), ("parquet", "delta")])
 def test_nan_beside_numbers_is_found(lakes, spark, format_, to, clustered):
     """By filters, and as the largest value."""

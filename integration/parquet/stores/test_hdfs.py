@@ -88,6 +88,7 @@ def test_stories_end_as_on_local_disk(table, spark):
     assert spark.read.parquet(table).count() == before
 
 
+@pytest.mark.slow
 def test_what_is_not_there(hdfs, spark):
     with pytest.raises(errors.UnknownTableError, match="folder not found"):
         zadapter.optimize(f"{hdfs}/none", by="a", backend="parquet", spark=spark)

@@ -12,7 +12,6 @@ import pytest
 
 import zadapter
 from integration.kit.s3 import KEY, SECRET
-from tests.kit.variants import slow
 from zadapter import errors
 
 
@@ -42,7 +41,8 @@ def optimize(table, spark):
                              spark=spark)  # fmt: skip
 
 
-@pytest.mark.parametrize("scheme", ["s3", *slow("s3a")])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_all_verbs(spark, s3, scheme):
     """Optimized, appended to, deleted from, overwritten, read at any version, cleaned up."""
     table = made(spark, scheme=scheme)

@@ -91,6 +91,7 @@ def test_partitions_of_any_name_keep_their_rows(spark, tmp_path, partition):
     check(spark, folder, table, where, pc.less(table["key"], 9))
 
 
+@pytest.mark.slow
 def test_partition_values_of_any_text_keep_their_rows(spark, tmp_path):
     """In a folder whose own name has escapes, patterns and quotes; after a publish, too."""
     values = [*VALUES]
