@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from integration.kit.lakes import settings
 from tests.kit.variants import slow
 from zadapter_delta import DeltaBackend
 from zadapter_delta.jvm import Jvm
 from zadapter_delta.table import live_files
 from zadapter_delta.table.lookup import current, locate
 from zadapter_delta.table.replay import replay_commits
+
+TOP_LEVEL = "spark.databricks.delta.checkpointV2.topLevelFileFormat"
 
 
 @pytest.fixture
@@ -89,16 +92,36 @@ def test_a_checkpoint_that_is_not_simple_is_left_to_the_state(lake, spark, prope
         assert backend.read(read, backend.files(read)).count() == 8
 
 
-def test_paths_that_delta_may_write_otherwise_are_left_to_the_state(lake, spark):
-    """An absolute path of a file may be spelled in several ways."""
-    path = lake.make(spark.range(9).toDF("a"))
-    add = next(each["add"] for each in lake.log(path)[0] if "add" in each)
-    again = {**add, "path": f"file:{path}/{add['path']}"}
+def test_a_file_that_is_removed_by_another_spelling_is_gone(lake, spark):
+    """A relative path may be spelled in several ways, which Delta's state takes for one."""
+    path = lake.make(spark.range(9).repartition(3).toDF("a"))
+    first, *rest = [each["add"] for each in lake.log(path)[0] if "add" in each]
+    gone = {"path": f"./{first['path']}", "deletionTimestamp": 1, "dataChange": False}
     entry = Path(path) / "_delta_log" / f"{1:020d}.json"
-    entry.write_text(json.dumps({"add": again}))
-    jvm = Jvm(spark)
+    entry.write_text("\n" + json.dumps({"remove": gone}) + "\n\n")
 
-    assert replay_commits(jvm, snapshot_of(jvm, path)) is None
+    with closing(DeltaBackend(spark)) as backend:
+        files = backend.files(backend.snapshot(path))
+
+    assert sorted(files["path"].to_pylist()) == sorted(add["path"] for add in rest)
+
+
+def test_a_manifest_that_is_named_as_a_classic_checkpoint_hides_no_file(lake, spark):
+    """As Delta's clean-up makes them: all files are in sidecars."""
+    with settings(spark, {TOP_LEVEL: "parquet"}):
+        path = lake.make(spark.range(9).toDF("a"), checkpointInterval="1", checkpointPolicy="v2")
+        lake.sql(f"DELETE FROM delta.`{path}` WHERE a = 3")
+    log = Path(path) / "_delta_log"
+    (log / "_last_checkpoint").unlink()
+    for file in log.glob("*.crc"):
+        file.unlink()
+    for manifest in log.glob("*.checkpoint.*-*.parquet"):
+        manifest.rename(log / f"{manifest.name.partition('.')[0]}.checkpoint.parquet")
+    assert list(log.glob("*.checkpoint.parquet"))
+
+    with closing(DeltaBackend(spark)) as backend:
+        read = backend.snapshot(path)
+        assert backend.read(read, backend.files(read)).count() == 8
 
 
 def test_a_replay_that_contradicts_the_checksum_is_not_believed(spark, table, monkeypatch):

@@ -274,7 +274,7 @@ def _session_of_thread(active: SparkSession) -> SparkSession:
     a DataFrame, in any thread.
     """
     in_java = sessions(java_classes(active)).getActiveSession()
-    if not in_java.isDefined():
+    if not in_java.isDefined() or in_java.get().sparkContext().isStopped():
         return active
     first: SparkSession | None = SparkSession._instantiatedSession  # noqa: SLF001 - as above
     for known in (active, first):

@@ -120,7 +120,7 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
 
 _VECTOR = (
     "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, "
-    "deletionVector.offset)"
+    "deletionVector.`offset`)"  # a reserved word of the ANSI standard
 )
 _FACTS = (
     "path",

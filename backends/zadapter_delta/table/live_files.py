@@ -33,7 +33,6 @@ class LiveFiles:
         self._jvm = jvm
         self._snapshot: JavaObject = None
         self._few: JavaObject | None = None
-        self._replayed = False
         self._large: LargeLog | None = None
         self._by_path: dict[str, JavaObject] = {}
         self._last: tuple[list[str], JavaObject] = ([], None)
@@ -76,14 +75,13 @@ class LiveFiles:
         nothing.
         """
         checksum = snapshot.checksumOpt()
-        if not (self._replayed or self._large) or not checksum.isDefined():
+        if self._large is None or not checksum.isDefined():
             return False
         told = checksum.get()
         if (told.numFiles(), told.tableSizeBytes()) == (files.num_rows, total(files, "size")):
             return False
-        self._large, self._few, self._by_path = None, None, {}
-        self._last = [], self._jvm.list_of(())
-        self._keep_if_few(snapshot, replayed=False)
+        self._large = None
+        self._keep_if_few(snapshot)
         return True
 
     def _look_at(self, snapshot: JavaObject) -> None:
@@ -91,27 +89,30 @@ class LiveFiles:
             return
         self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
         self._few, self._by_path, self._large = None, {}, None
-        self._replayed = False
         if is_large(snapshot):
             self._large = LargeLog(self._jvm, snapshot)
             return
-        self._keep_if_few(snapshot, replayed=True)
+        self._keep_if_few(snapshot)
 
-    def _keep_if_few(self, snapshot: JavaObject, *, replayed: bool) -> None:
-        """Keep the AddFile actions if there are few.
-
-        Args:
-            snapshot: The version.
-            replayed: Whether commits may be replayed here, instead of in Delta's state.
-        """
+    def _keep_if_few(self, snapshot: JavaObject) -> None:
+        """Keep the AddFile actions if there are few."""
         if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
             return
-        adds = replay_commits(self._jvm, snapshot) if replayed else None
-        self._replayed = adds is not None
-        adds = snapshot.allFiles().collectAsList() if adds is None else adds
+        adds = replay_commits(self._jvm, snapshot)
+        if adds is None or not self._agrees(snapshot, adds):
+            adds = snapshot.allFiles().collectAsList()
         if adds.size() <= FEW:
             self._few = adds
             self._by_path = {add.path(): add for add in each(self._jvm.root, adds)}
+
+    def _agrees(self, snapshot: JavaObject, adds: JavaObject) -> bool:
+        """Return whether a replay has as many files and bytes as the version's checksum, if any."""
+        checksum = snapshot.checksumOpt()
+        if not checksum.isDefined():
+            return True
+        stated, files = checksum.get(), self._jvm.to_python(adds)
+        size = sum(add["size"] for add in files)
+        return bool((stated.numFiles(), stated.tableSizeBytes()) == (len(files), size))
 
     def _select_actions(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
         if self._few is not None:

@@ -5,17 +5,19 @@ there are. ``InMemoryLogReplay``, by which each task of that shuffle replays its
 milliseconds.
 """
 
+import json
 import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter_delta.jvm import Add, JavaObject, Jvm, format_line
 from zadapter_delta.table.side_files import Store
 
 _ACTIONS = "org.apache.spark.sql.delta.actions."
 _CLASSIC = re.compile(r"\d{20}\.checkpoint\.parquet\Z")
-_ODD = re.compile(r"^[/.]|:|//|/\.", re.MULTILINE)
+_ODD = re.compile(r"^[/.]|:|//|/\.")
 """Parts of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
 
 
@@ -28,25 +30,42 @@ def replay_commits(jvm: Jvm, snapshot: JavaObject) -> JavaObject | None:
 
     Returns:
         None if only Delta's state is sure to have them: the checkpoint has several files or
-        lacks stats as JSON, commits are compacted, or Delta would write a path otherwise.
+        lacks stats as JSON, commits are compacted, Delta would write a path otherwise, or
+        something fails, which the state then reports.
     """
-    log, loops, provider = snapshot.deltaLog(), jvm.loops, snapshot.checkpointProvider()
+    with ignoring_errors():
+        lines = _read_lines(jvm, snapshot)
+        if lines is None or any(map(_is_odd, lines)):
+            return None
+        replay = new_replay(jvm)
+        actions = jvm.parse_actions(jvm.split_lines(lines))
+        replay.append(0, jvm.seq_of(actions).iterator())
+        adds = jvm.java_list(replay.allFiles())
+        jvm.loops.sort(adds, jvm.loops.method(f"{_ACTIONS}AddFile", "path"))
+        return adds
+    return None
+
+
+def _read_lines(jvm: Jvm, snapshot: JavaObject) -> list[str] | None:
+    """Return the lines of a checkpoint and of the commits after it, or None if they are unsure."""
+    log, provider = snapshot.deltaLog(), snapshot.checkpointProvider()
     commits = list(jvm.iterate(snapshot.logSegment().deltas()))
-    known = _read_checkpoint(jvm, log, list(jvm.iterate(provider.topLevelFiles())))
+    lines = _read_checkpoint(jvm, log, list(jvm.iterate(provider.topLevelFiles())))
     # one file for each version after the checkpoint, whose version is -1 if there is none
-    if known is None or len(commits) != int(snapshot.version()) - int(provider.version()):
+    if lines is None or len(commits) != int(snapshot.version()) - int(provider.version()):
         return None
-    conf, lines = log.newDeltaHadoopConf(), jvm.split_lines(known)
+    conf = log.newDeltaHadoopConf()
     for commit in commits:
-        lines.addAll(jvm.java_list(log.store().read(commit, conf)))
-    replay = new_replay(jvm)
-    replay.append(0, jvm.seq_of(jvm.parse_actions(lines)).iterator())
-    adds = jvm.java_list(replay.allFiles())
-    path = loops.method(f"{_ACTIONS}AddFile", "path")
-    if _ODD.search(jvm.join_texts(loops.map_items(adds, path))):
-        return None
-    loops.sort(adds, path)
-    return adds
+        text = str(log.store().read(commit, conf).mkString("\n"))
+        lines += [line for line in text.split("\n") if line.strip()]
+    return lines
+
+
+def _is_odd(line: str) -> bool:
+    """Return whether Delta may write the path of a file that is added or removed otherwise."""
+    action = json.loads(line)
+    file = action.get("add") or action.get("remove")
+    return file is not None and _ODD.search(file["path"]) is not None
 
 
 def _read_checkpoint(jvm: Jvm, log: JavaObject, files: list[JavaObject]) -> list[str] | None:
@@ -63,19 +82,35 @@ def _read_checkpoint(jvm: Jvm, log: JavaObject, files: list[JavaObject]) -> list
     if len(files) > 1 or not _CLASSIC.match(names[0]):
         return None
     data = Store(jvm, log).read(f"_delta_log/{names[0]}")
-    actions = None if data is None else pq.read_table(pa.BufferReader(data), columns=["add"])
-    adds = [] if actions is None else actions["add"].drop_null().to_pylist(maps_as_pydicts="strict")
-    if actions is None or any(add.get("stats") is None and "stats_parsed" in add for add in adds):
+    return None if data is None else read_adds(data)
+
+
+def read_adds(checkpoint: bytes) -> list[str] | None:
+    """Return the AddFile actions of a checkpoint's file as lines of the log.
+
+    Returns:
+        None if the file does not have all of them, as those with sidecars, or lacks stats as JSON.
+    """
+    file = pq.ParquetFile(pa.BufferReader(checkpoint))
+    names = [field.name for field in file.schema_arrow.field("add").type]
+    # values of other types than text cannot always be objects of Python
+    stated = [f"add.{name}" for name in names if not name.endswith("_parsed")]
+    others = [name for name in ("sidecar", "checkpointMetadata") if name in file.schema_arrow.names]
+    rows = file.read([*stated, *others])
+    if any(rows[name].null_count < rows.num_rows for name in others):
         return None
-    return [format_line(_state(add)) for add in adds]
+    adds = [add for add in rows["add"].to_pylist() if add is not None]
+    if "stats_parsed" in names and any(add.get("stats") is None for add in adds):
+        return None
+    return [format_line(_without_nulls(add)) for add in adds]
 
 
-def _state(add: Add) -> Add:
-    """Return the fields of an action that are no copies of others, and have a value."""
+def _without_nulls(add: Add) -> Add:
+    """Return the fields of an action that have a value; Arrow's maps are lists of pairs."""
     return {
-        name: value
+        name: dict(value) if isinstance(value, list) else value
         for name, value in add.items()
-        if value is not None and not name.endswith("_parsed")
+        if value is not None
     }
 
 

@@ -38,10 +38,11 @@ def session(version=None, rules=(), **settings):
     settings = {key.replace("_", "."): value for key, value in settings.items()}
     scala = SimpleNamespace(isEmpty=lambda: not rules, head=lambda: rules[0])
     state = SimpleNamespace(columnarRules=lambda: scala)
+    context = SimpleNamespace(conf=lambda: settings)
     return SimpleNamespace(
         version=version or SPARK[0],
         conf=SimpleNamespace(get=settings.get),
-        sparkContext=SimpleNamespace(getConf=lambda: settings),
+        sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context)),
         _jsparkSession=SimpleNamespace(sessionState=lambda: state),
     )
 
