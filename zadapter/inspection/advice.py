@@ -168,8 +168,8 @@ class Advice(Facts):
             )
         else:
             chosen = self.chosen
-            anew = "learn again, " if self.drift is not None and chosen.name == LEARNED else ""
-            facts["advice"] = f"{anew}{chosen.name}: {chosen.keys}"
+            again = "learn again, " if self.drift is not None and chosen.name == LEARNED else ""
+            facts["advice"] = f"{again}{chosen.name}: {chosen.keys}"
             facts["a query reads"] = (
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
             )

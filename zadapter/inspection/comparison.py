@@ -45,9 +45,9 @@ def findings(
     deletes = np.asarray(recorded["deletes"].combine_chunks().is_valid(), np.bool_)
     tables = _counts(recorded, found, paths, deletes)
     for column in columns:
-        said, real = (child(files["stats"], join(column)) for files in (recorded, found))
-        if said is not None and real is not None and said.type == real.type:
-            compared = _Comparison(join(column), paths, said, real, deletes)
+        stated, real = (child(files["stats"], join(column)) for files in (recorded, found))
+        if stated is not None and real is not None and stated.type == real.type:
+            compared = _Comparison(join(column), paths, stated, real, deletes)
             tables += compared.wrong()
             tables += compared.missing() if column not in lacking else []
     return pa.concat_tables([SCHEMA.empty_table(), *tables])
@@ -81,9 +81,9 @@ def count_unknown_bounds(
     for column in columns:
         if column in lacking or child(recorded["stats"], join(column)) is None:
             continue
-        said, real = gather(recorded, column), gather(found, column)
-        neither = pc.and_(said.low.is_null(), real.low.is_null())
-        count += int((said.regular & real.regular & mask(neither, default=False)).sum())
+        stated, real = gather(recorded, column), gather(found, column)
+        neither = pc.and_(stated.low.is_null(), real.low.is_null())
+        count += int((stated.regular & real.regular & mask(neither, default=False)).sum())
     return count
 
 
@@ -108,7 +108,7 @@ class _Comparison:
 
     name: str
     paths: pa.Array
-    said: pa.StructArray
+    stated: pa.StructArray
     real: pa.StructArray
     deletes: Mask
 
@@ -117,13 +117,13 @@ class _Comparison:
         exact = mask(pc.equal(self.real.field("bounds"), int(Bounds.EXACT)), default=False)
         tables = []
         for side, what, excludes in (("min", LOWER, pc.greater), ("max", UPPER, pc.less)):
-            bounds = self.said.field(side), self.real.field(side)
+            bounds = self.stated.field(side), self.real.field(side)
             outside = mask(excludes(*bounds), default=False)
             tables += [
                 _list_findings(self.paths, outside & exact, (self.name, UNSOUND, what), bounds),
                 _list_findings(self.paths, outside & ~exact, (self.name, UNSURE, what), bounds),
             ]
-        nulls = self.said.field("nulls"), self.real.field("nulls")
+        nulls = self.stated.field("nulls"), self.real.field("nulls")
         differ = mask(pc.not_equal(*nulls), default=False) & ~self.deletes
         return [*tables, _list_findings(self.paths, differ, (self.name, UNSOUND, NULLS), nulls)]
 
@@ -131,13 +131,13 @@ class _Comparison:
         """Return the bounds and null counts that the log lacks."""
         tables = []
         for side, what in (("min", LOWER), ("max", UPPER)):
-            bounds = self.said.field(side), self.real.field(side)
+            bounds = self.stated.field(side), self.real.field(side)
             lacks = mask(pc.and_(bounds[0].is_null(), bounds[1].is_valid()), default=False)
             if has_nan(bounds[1].type):  # NaN is no bound, and beside it there is none
                 nans = pc.not_equal(self.real.field("nans"), 0).fill_null(True)  # noqa: FBT003
                 lacks &= ~mask(nans, default=True)
             tables.append(_list_findings(self.paths, lacks, (self.name, MISSING, what), bounds))
-        nulls = self.said.field("nulls"), self.real.field("nulls")
+        nulls = self.stated.field("nulls"), self.real.field("nulls")
         lacks = mask(pc.and_(nulls[0].is_null(), nulls[1].is_valid()), default=False)
         lacks &= ~self.deletes
         return [*tables, _list_findings(self.paths, lacks, (self.name, MISSING, NULLS), nulls)]
@@ -173,15 +173,15 @@ def correct_stats(recorded: pa.Table, found: pa.Table) -> pa.Table:
     field = recorded.schema.field("stats")
     columns, children = list(field.type), list[pa.Array]()
     for column in columns[:]:
-        said, real = child(recorded["stats"], column.name), child(found["stats"], column.name)
-        if said is None or real is None or real.type != said.type:
-            children.append(pa.nulls(recorded.num_rows, column.type) if said is None else said)
+        stated, real = child(recorded["stats"], column.name), child(found["stats"], column.name)
+        if stated is None or real is None or real.type != stated.type:
+            children.append(pa.nulls(recorded.num_rows, column.type) if stated is None else stated)
             continue
         exact = pc.equal(real.field("bounds"), int(Bounds.EXACT)).fill_null(False)  # noqa: FBT003
         empty = pc.equal(real.field("nulls"), found["rows"].combine_chunks()).fill_null(False)  # noqa: FBT003
-        lacking = said.field("min").is_null()
+        lacking = stated.field("min").is_null()
         better = pc.or_(pc.or_(exact, empty), lacking)
-        children.append(pc.if_else(better, real, said))
+        children.append(pc.if_else(better, real, stated))
     for column in found.schema.field("stats").type:
         if field.type.get_field_index(column.name) < 0:  # the log may count its nulls
             columns.append(column)

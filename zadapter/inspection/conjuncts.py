@@ -41,8 +41,8 @@ def conjunct_facts(predicate: Predicate, files: pa.Table) -> tuple[ConjunctFacts
         for part in conjuncts(predicate)
     ]
     # Spark adds IS NOT NULL to most conditions
-    told = [facts for part, facts in found if facts.excluded or not _is_not_null(part)]
-    return tuple(told or [facts for _, facts in found])
+    telling = [facts for part, facts in found if facts.excluded or not _is_not_null(part)]
+    return tuple(telling or [facts for _, facts in found])
 
 
 def _is_not_null(part: Predicate) -> bool:

@@ -110,8 +110,8 @@ def note_effect(plan: "Plan", share_after: float) -> dict[str, str]:
         before, after = plan.row_group_share_before, plan.row_group_share_after
         groups = None if before is None or after is None else (before, after)
         files = plan.files_rewritten, plan.files_written
-        anew = Reason.ANEW.value in plan.reasons
-        note = describe_effect((plan.share_before, share_after), groups, *files, anew=anew)
+        recut = Reason.ANEW.value in plan.reasons
+        note = describe_effect((plan.share_before, share_after), groups, *files, recut=recut)
     return {"note": note} if note else {}
 
 
@@ -221,7 +221,7 @@ def describe_effect(
     files_before: int,
     files_after: int,
     *,
-    anew: bool,
+    recut: bool,
 ) -> str:
     """Explain the shares that filters read before and after; empty: they need no note.
 
@@ -230,14 +230,14 @@ def describe_effect(
         by_row_group: Shares of the rows in row groups; None if it is unknown.
         files_before: Number of files to be replaced.
         files_after: Number of files to be written.
-        anew: Whether files that are clustered get new cuts.
+        recut: Whether files that are clustered get new cuts.
     """
     files = _compute_change(*by_file)
     groups = None if by_row_group is None else _compute_change(*by_row_group)
     if not files and not groups:
         if _HALF * files_after <= files_before:
             return f"{_AS_MUCH}, from fewer files"
-        return f"{_AS_MUCH}: new cuts do not make these files better" if anew else ""
+        return f"{_AS_MUCH}: new cuts do not make these files better" if recut else ""
     if files >= 0:
         worse = groups is not None and groups < 0
         return "filters skip more files, but read more row groups of the others" if worse else ""

@@ -171,7 +171,7 @@ def commit_job(call: RewriteContext, ready: Ready, tally: Tally) -> ConflictErro
     except ConflictError as error:
         return record_conflict(call, ready.planned, error, tally)
     if not done.doubtful:
-        discard(call.spark, _unused(written, done.change))
+        discard(call.spark, _find_unused(written, done.change))
     tally.note(done, rebaser.result, rebaser.stale)
     call.course.end(call.number(ready.planned), f"committed, {_version(done.version)}")
     return None
@@ -299,7 +299,7 @@ def _version(version: int | None) -> str:
     return "version unknown" if version is None else f"version {version}"
 
 
-def _unused(written: Sequence[Written], landed: Change) -> Written:
+def _find_unused(written: Sequence[Written], landed: Change) -> Written:
     """Return the files of *written* that a change which landed does not contain."""
     data = {path for each in landed.staged for path in each.files["path"].to_pylist()}
     marks = {path for each in landed.staged for path in each.paths} - data

@@ -138,7 +138,7 @@ class RowFollower:
         If these are all columns, a second hash and the values are added.
         """
         is_whole = columns == self._all_columns
-        if ROW_ID in rows.columns:  # which alone tells rows apart
+        if ROW_ID in rows.columns:  # which alone distinguishes rows
             columns = [*columns, ROW_ID] if is_whole else [ROW_ID]
         first, second = hash_rows(rows, columns)
         places = rows.select(FILE, POSITION, first.alias(_HASH))

@@ -84,7 +84,7 @@ class Conflict:
 
     @property
     def least_left(self) -> int:
-        """Rows that have left at least, as far as the log says."""
+        """Rows that have left at least, as far as the log states."""
         before = (
             file_stats.total(self.changed, "rows") if not self.changed["rows"].null_count else 0
         )

@@ -72,10 +72,10 @@ class Tally:
             removed, added["files"] or 0, added["bytes"] or 0, len(self.versions)
         )
         written = sum(each.written for each in amounts)
-        told = known and written >= (added["bytes"] or 0)
+        is_complete = known and written >= (added["bytes"] or 0)
         return Cost(
             bytes_read=self.bytes_read,
-            bytes_written=written if told else None,
+            bytes_written=written if is_complete else None,
             bytes_shuffled=sum(each.shuffled for each in amounts) if known else None,
             get_requests=gets,
             put_requests=puts,

@@ -132,7 +132,7 @@ _FACTS = (
     f"tags['{LAYOUT_TAG}'] AS layout",
     f"CASE WHEN clusteringProvider != '{PROVIDER}' THEN clusteringProvider END AS owner",
 )
-"""What an AddFile action says of its file, whatever columns are asked for."""
+"""Facts of each file, besides the stats of columns."""
 
 
 def _cast_bound(name: str, target: Wanted) -> str:

@@ -77,8 +77,8 @@ class LiveFiles:
         checksum = snapshot.checksumOpt()
         if self._large is None or not checksum.isDefined():
             return False
-        told = checksum.get()
-        if (told.numFiles(), told.tableSizeBytes()) == (files.num_rows, total(files, "size")):
+        stated = checksum.get()
+        if (stated.numFiles(), stated.tableSizeBytes()) == (files.num_rows, total(files, "size")):
             return False
         self._large = None
         self._keep_if_few(snapshot)

@@ -313,13 +313,13 @@ def drift(table: SampledTable, request: Request | None, newer: Sequence[Filter])
     # files that came out larger than their target would make the promise better than it was
     most = min(1.0, table.files.num_rows / int(table.budget.sum()))
     budget = np.maximum(1, np.rint(table.budget * most)).astype(np.int64)
-    anew, _ = replace(table, budget=budget).divide_rows(request.keys)
+    refitted, _ = replace(table, budget=budget).divide_rows(request.keys)
     columns = set(request.columns)
     without = [not all(columns & {part.column for part in box} for box in each.boxes)
                for each in newer]  # fmt: skip
     return Drift(
         filters=len(request.filters),
-        promised=mean_share(anew.shares(request.filters), request.filters),
+        promised=mean_share(refitted.shares(request.filters), request.filters),
         held=mean_share(table.current_files.shares(request.filters), request.filters),
         elsewhere=mean_share(np.array(without, np.float64), newer),
     )
