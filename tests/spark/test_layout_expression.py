@@ -135,6 +135,24 @@ def test_fields_of_structs_are_keys(rows, table):
     assert_same(found, placed, nested, table, ["big"])
 
 
+@pytest.mark.parametrize("partition", [[], ["half${spark.master}"]])
+def test_names_that_look_like_variables_are_names(rows, table, partition):
+    """Spark replaces them in SQL text, here by the name of another column."""
+    names = ["big${spark.master}"]
+    odd = {names[0]: F.col("big"), "biglocal[2]": F.col("tiny")}
+    odd |= {"half${spark.master}": F.col("flag"), "halflocal[2]": F.lit(None).cast("boolean")}
+    values = [table["flag"].combine_chunks() for _ in partition]
+    roots, root_of = roots_of(values, table.num_rows)
+    sample = [table["big"].combine_chunks()]
+    layout = fit(request(["big"]), sample, roots, root_of, [6] * len(roots))
+    asked = replace(layout, request=replace(layout.request, columns=((names[0],),)))
+
+    placed = add_keys(rows.withColumns(odd), asked, dict.fromkeys(partition, pa.bool_()))
+
+    assert_same(sent(placed), placed, layout, table, ["big"], root_of)
+    assert not [name for name in placed.rows.columns if name.startswith("key-")]
+
+
 MORE = (["text"], ["timestamp"], ["decimal_38_10", "tiny"])
 
 

@@ -35,8 +35,7 @@ SAFE = {
     # footers would hold dates before 1582 in the Julian calendar
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # SQL text contains names of columns, which may look like variables or patterns
-    "spark.sql.variable.substitute": "false",
+    # names of columns in SQL text are no patterns
     "spark.sql.parser.quotedRegexColumnNames": "false",
     # values of CHAR columns stay as they are stored
     "spark.sql.readSideCharPadding": "false",

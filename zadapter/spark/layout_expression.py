@@ -80,8 +80,11 @@ def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataTyp
     if _is_shared(layout):
         # the position in the input, not rand(), since Spark may rerun stages
         rows = rows.withColumn(salt, F.monotonically_increasing_id())
-    rows = _add_root(rows, layout, partition, position)
-    keys, node = comparable(rows, layout.request.columns), quote((position,))
+    every = [*layout.request.columns, *((name,) for name in partition)]
+    rows, plain = _add_plain_names(rows, every, token)
+    rows = _add_root(rows, layout, partition, position, plain)
+    keys = comparable(rows, [plain.get(parts, parts) for parts in layout.request.columns])
+    node = quote((position,))
     several = [level for level in layout.levels if level.others]
     rows, numbered = _add_integers(rows, several, keys, numbers)
     for level in layout.levels:
@@ -91,12 +94,28 @@ def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataTyp
             column, type_ = keys[level.column]
             right = f"{column} >= get({constant(texts(level.cuts), type_)}, {node})"
         rows = rows.withColumn(position, F.expr(_child(node, right)))
-    if several:
-        rows = rows.drop(numbers)
+    rows = rows.drop(numbers, *(name for (name,) in plain.values()))
     if layout.order is not None:
         place = f"get({_integers(layout.places.tolist())}, {node})"
         rows = rows.withColumn(position, F.expr(place))
     return _add_file(rows, layout, token)
+
+
+def _add_plain_names(
+    rows: DataFrame, columns: Sequence[NameParts], token: str
+) -> tuple[DataFrame, dict[NameParts, NameParts]]:
+    """Add columns whose names contain a ``$`` under other names.
+
+    Spark replaces ``${name}`` in SQL text by the setting of that name, also between backticks.
+
+    Returns:
+        The rows, and the names of the added columns by the parts of the others.
+    """
+    odd = [parts for parts in columns if any("$" in part for part in parts)]
+    names = [f"key-{number}-{token}" for number in range(len(odd))]
+    added = {name: F.col(quote(parts)) for name, parts in zip(names, odd, strict=True)}
+    plain: dict[NameParts, NameParts] = dict(zip(odd, ((name,) for name in names), strict=True))
+    return rows.withColumns(added) if added else rows, plain
 
 
 def _add_file(rows: DataFrame, layout: Layout, token: str) -> KeyedRows:
@@ -254,7 +273,11 @@ def comparable(rows: DataFrame, columns: Sequence[NameParts]) -> list[tuple[str,
 
 
 def _add_root(
-    rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataType], name: str
+    rows: DataFrame,
+    layout: Layout,
+    partition: Mapping[str, pa.DataType],
+    name: str,
+    plain: Mapping[NameParts, NameParts],
 ) -> DataFrame:
     """Add the root of each row: the index of its partition values among the layout's roots.
 
@@ -263,7 +286,7 @@ def _add_root(
     """
     root_index, ranked = "0", list[str]()
     numbers: dict[tuple[str | None, ...], int] = {(): 0}
-    keys = comparable(rows, [(column,) for column in partition])
+    keys = comparable(rows, [plain.get((column,), (column,)) for column in partition])
     for index, (type_, key) in enumerate(zip(partition.values(), keys, strict=True)):
         distinct = rank(values([root[index] for root in layout.roots], type_)).distinct
         ranks = {text: at for at, text in enumerate([None, *texts(distinct)])}

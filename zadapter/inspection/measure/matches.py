@@ -119,8 +119,10 @@ def _matching(opened: Opened, files: pa.Table, predicates: Sequence[Predicate]) 
     rows = opened.backend.read(opened.snapshot, files)
     set_all(rows.sparkSession, UNPUSHED)  # the clone that zadapter reads in
     used = sorted({column for each in predicates for column in columns_of(each)})
-    typed = [(F.expr(text), type_) for text, type_ in comparable(rows, used)]
-    columns = dict(zip(used, typed, strict=True))
+    columns = {
+        parts: (F.col(quote(parts)) if text == quote(parts) else F.hex(quote(parts)), type_)
+        for parts, (text, type_) in zip(used, comparable(rows, used), strict=True)
+    }
     hits = [_expression(each, columns, unknown=True) for each in predicates]
     position = _position(rows)
     return rows.select(
