@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.interrupts import ignoring_errors
@@ -91,10 +90,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     """
     gateway = java_classes(spark)
     java_clone = java_session(spark).cloneSession()
-    to_df = RDD.toDF
-    clone = SparkSession(spark.sparkContext, java_clone)
-    # PySpark binds RDD.toDF to the session that was created last
-    RDD.toDF = to_df  # type: ignore[method-assign]
+    clone = spark_api.to_python_session(spark, java_clone)
     spark_names.follow(spark, clone)  # Spark clones settings and views, but not USE
     user_values = {key: str(spark.conf.get(key)) for key in spark_api.MOVING}
     _reset(clone, expressions=expressions)

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyspark import RDD, SparkContext
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -12,6 +12,7 @@ from zadapter.backend import plugins
 from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError, UsageError
 from zadapter.spark import library_builds, object_stores, settings
+from zadapter.spark.compat.spark_api import to_python_session
 from zadapter.spark.jvm.gateway import is_stopped, java_session, jvm_of
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.spark_classes import sessions
@@ -280,11 +281,7 @@ def _session_of_thread(active: SparkSession) -> SparkSession:
     for known in (active, first):
         if known is not None and java_session(known).equals(in_java.get()):
             return known
-    to_df = RDD.toDF
-    found = SparkSession(active.sparkContext, in_java.get())
-    # PySpark binds RDD.toDF to the session that was created last
-    RDD.toDF = to_df  # type: ignore[method-assign]
-    return found
+    return to_python_session(active, in_java.get())
 
 
 def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:

@@ -74,11 +74,7 @@ class LiveFiles:
         From then on, Delta's state is asked for the files. A version without a checksum contradicts
         nothing.
         """
-        checksum = snapshot.checksumOpt()
-        if self._large is None or not checksum.isDefined():
-            return False
-        stated = checksum.get()
-        if (stated.numFiles(), stated.tableSizeBytes()) == (files.num_rows, total(files, "size")):
+        if self._large is None or _agrees(snapshot, files.num_rows, total(files, "size")):
             return False
         self._large = None
         self._keep_if_few(snapshot)
@@ -99,20 +95,14 @@ class LiveFiles:
         if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
             return
         adds = replay_commits(self._jvm, snapshot)
-        if adds is None or not self._agrees(snapshot, adds):
+        if adds is not None:
+            sizes = [add["size"] for add in self._jvm.to_python(adds)]
+            adds = adds if _agrees(snapshot, len(sizes), sum(sizes)) else None
+        if adds is None:
             adds = snapshot.allFiles().collectAsList()
         if adds.size() <= FEW:
             self._few = adds
             self._by_path = {add.path(): add for add in each(self._jvm.root, adds)}
-
-    def _agrees(self, snapshot: JavaObject, adds: JavaObject) -> bool:
-        """Return whether a replay has as many files and bytes as the version's checksum, if any."""
-        checksum = snapshot.checksumOpt()
-        if not checksum.isDefined():
-            return True
-        stated, files = checksum.get(), self._jvm.to_python(adds)
-        size = sum(add["size"] for add in files)
-        return bool((stated.numFiles(), stated.tableSizeBytes()) == (len(files), size))
 
     def _select_actions(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
         if self._few is not None:
@@ -128,3 +118,12 @@ class LiveFiles:
             some = some.join(F.broadcast(names), "path", "left_semi")
             adds = getattr(java_rows(some), "as")(adds.encoder())
         return adds.collectAsList()
+
+
+def _agrees(snapshot: JavaObject, files: int, size: int) -> bool:
+    """Return whether the version's checksum, if it has one, has as many files and bytes."""
+    checksum = snapshot.checksumOpt()
+    if not checksum.isDefined():
+        return True
+    stated = checksum.get()
+    return bool((stated.numFiles(), stated.tableSizeBytes()) == (files, size))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark import RDD
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -44,6 +45,15 @@ def to_arrow(rows: DataFrame) -> pa.Table:
     schema = to_arrow_schema(plain.schema)
     batches = plain._collect_as_arrow()  # noqa: SLF001 - as toPandas does
     return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+
+
+def to_python_session(spark: SparkSession, java: Any) -> SparkSession:
+    """Return PySpark's session of a Java session of the same context as *spark*."""
+    to_df = RDD.toDF
+    session = SparkSession(spark.sparkContext, java)
+    # PySpark binds RDD.toDF to the session that was created last
+    RDD.toDF = to_df  # type: ignore[method-assign]
+    return session
 
 
 def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
