@@ -87,6 +87,51 @@ def test_a_rank_stands_for_its_value(type_, strategy, data):
     assert rank(again).ranks.tolist() == ranked.ranks.tolist()
 
 
+@EVERY_TYPE
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_other_values_lie_between_ranks(type_, strategy, data):
+    """The ceiling is the first rank not below a value, the floor the last one not above it."""
+    drawn, known = array_of(data, type_, strategy)
+    asked, others = array_of(data, type_, strategy)
+    ranked = rank(known)
+    ascending = sorted({in_sparks_order(value) for value in drawn if value is not None})
+
+    ceiling, floor = ranked.ceiling(others).tolist(), ranked.floor(others).tolist()
+
+    for value, above, below in zip(asked, ceiling, floor, strict=True):
+        if value is None:
+            assert (above, below) == (0, 0)
+            continue
+        key = in_sparks_order(value)
+        assert above == 1 + sum(other < key for other in ascending)
+        assert below == sum(other <= key for other in ascending)
+
+
+@EVERY_TYPE
+@given(data=st.data())
+@settings(deadline=None, max_examples=20)
+def test_ranks_among_more_values_are_those_of_all_values(type_, strategy, data):
+    drawn, known = array_of(data, type_, strategy)
+    _, others = array_of(data, type_, strategy)
+
+    extended = rank(known).extend(others.drop_null())
+
+    every = rank(pa.concat_arrays([known, others]))
+    assert extended.ranks.tolist() == every.ranks[: len(drawn)].tolist()
+    assert len(extended.distinct) == len(every.distinct)
+
+
+def test_the_least_timestamp_comes_first():
+    """NumPy takes its integer for a missing time, and sorts it last."""
+    least = -(1 << 63)
+    known, asked = (
+        pa.array(v, pa.int64()).cast(pa.timestamp("us")) for v in ([least, 0, 9], [0, least])
+    )
+
+    assert rank(known).ceiling(asked).tolist() == [2, 1]
+
+
 @given(st.text(max_size=2), st.text(max_size=2))
 @example("\ue000", "\U00010000")
 @example("\ufffd", "\U0001f600")
@@ -95,6 +140,7 @@ def test_strings_compare_as_unsigned_bytes(a, b):
     first, second = rank(pa.array([a, b])).ranks
 
     assert (first < second, first == second) == (a.encode() < b.encode(), a == b)
+    assert rank(pa.array([a])).floor(pa.array([b])).tolist() == [int(a.encode() <= b.encode())]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ def boxes_of(sample, stats, rows):
     """The boxes of files with these stats, and the ranks of a sample among them."""
     files = file_table([str(n) for n in range(len(rows))], rows=rows, stats=stats)
     children = [file_stats.column(files, (f"c{n}",)) for n in range(len(sample))]
-    return predict.boxes_of_stats(sample, children, rows)
+    ranked = [rank(values) for values in sample]
+    return ranks_of(sample), predict.boxes_of_stats(children, rows, ranked)
 
 
 @given(table=tables(), files=st.integers(1, 6), seed=st.integers(0, 99))

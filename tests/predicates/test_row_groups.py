@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import snapshot
 from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.base.ranks import rank
 from zadapter.layout import predict
 from zadapter.predicates.row_groups import groups_of
 from zadapter.table import file_stats
@@ -102,12 +103,13 @@ def test_filters_read_no_more_by_row_group_than_by_file(data, files, groups, see
         for at, each in enumerate(values)
     ]
     by_group = groups_of(snapshot(pa.schema([("x", pa.int64())])), table, footers, {"x"}).table
-    sample = [pa.array(np.concatenate(values).ravel())]
+    sample = [rank(pa.array(np.concatenate(values).ravel()))]
 
     shares = []
     for each in (table, by_group):
         stats = [file_stats.column(each, ("x",))]
-        ranks, boxes = predict.boxes_of_stats(sample, stats, file_stats.row_counts(each))
-        shares.append(predict.share_read(boxes, predict.queries(ranks, count=12, seed=seed)))
+        boxes = predict.boxes_of_stats(stats, file_stats.row_counts(each), sample)
+        ranges = predict.queries(sample[0].ranks[:, None], count=12, seed=seed)
+        shares.append(predict.share_read(boxes, ranges))
 
     assert shares[1] <= shares[0] + 1e-9

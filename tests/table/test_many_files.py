@@ -1,15 +1,16 @@
 """File tables in parts are those at once."""
 
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.kit.builders import request
 from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.base.ranks import rank
 from zadapter.layout import predict
+from zadapter.layout.filters import Filter, Range
+from zadapter.layout.predict import RankedSample
 from zadapter.rewrite import shares
 from zadapter.table.file_stats import concat_files, structs
 from zadapter.table.snapshot import select_paths, without
@@ -56,13 +57,30 @@ def test_the_share_of_many_files_is_that_of_some(monkeypatch):
     random = np.random.default_rng(3)
     lows = random.integers(0, 9_000, 4_000).tolist()
     files = table_of(*({"c0": bounds(low, low + 1_000)} for low in lows), c0=pa.int64())
-    rows = SimpleNamespace(keys=(pa.array(range(10_000)),), root_of=np.zeros(10_000))
-    of_all = shares.share_now(request(), [rows], files)
+    rows = RankedSample((("c0",),), (rank(pa.array(range(10_000))),))
+    of_all = shares.share_now(rows, files)
 
     monkeypatch.setattr(predict, "BOXES", 1_000)
 
-    assert shares.share_now(request(), [rows], files) == pytest.approx(of_all, abs=0.01)
+    assert shares.share_now(rows, files) == pytest.approx(of_all, abs=0.01)
     assert 0.1 < of_all < 0.2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "closed", "read"),
+    [
+        *((None, "5", "both", 1), ("45", "47", "both", 1), ("11", "39", "both", 0)),
+        *(("60", None, "both", 1), ("60", None, "right", 0)),
+        *(("5", "40", "left", 1), ("5", "40", "both", 2)),
+    ],
+)
+def test_filters_read_files_that_no_sampled_row_is_in(low, high, closed, read):
+    """Bounds and ends of filters are told apart where no sampled value lies between them."""
+    files = table_of({"c0": bounds(0, 10)}, {"c0": bounds(40, 60)}, c0=pa.int64())
+    asked = Filter(((Range(("c0",), low, high, closed),),), 1.0)
+    sample = RankedSample((("c0",),), (rank(pa.array([50])),), (asked,))
+
+    assert shares.share_now(sample, files) == read / 2
 
 
 def test_files_are_among_some_or_are_not(files):

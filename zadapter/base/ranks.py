@@ -5,13 +5,14 @@ are ordered by unsigned bytes. Ranks represent values of every orderable type as
 """
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.key_types import has_nan
+from zadapter.base.key_types import has_nan, is_text, to_integers
 
 Ints = npt.NDArray[np.int64]
 
@@ -32,9 +33,39 @@ class Ranked:
         """Return the values with *ranks*, null for rank 0."""
         return self.distinct.take(pa.array(ranks - 1, mask=ranks < 1))
 
+    def ceiling(self, values: pa.Array) -> Ints:
+        """Return the rank of the smallest distinct value that is not below each of *values*.
 
-def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
-    """Return the dense ranks of *values*."""
+        It is one more than there are distinct values if all are below, and 0 for null.
+        """
+        is_valid = values.is_valid().to_numpy(zero_copy_only=False)
+        return np.where(is_valid, self._search(values, "left") + 1, 0)
+
+    def floor(self, values: pa.Array) -> Ints:
+        """Return the rank of the largest distinct value that is not above each of *values*.
+
+        It is 0 if all are above, and for null.
+        """
+        return self._search(values, "right")
+
+    def _search(self, values: pa.Array, side: Literal["left", "right"]) -> Ints:
+        found = np.zeros(len(values), np.int64)
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        asked = _comparable(values.drop_null().cast(self.distinct.type))
+        found[valid] = np.searchsorted(_comparable(self.distinct), asked, side=side)
+        return found
+
+    def extend(self, values: pa.Array) -> "Ranked":
+        """Return the same values in ranks among *values*, too, which need not occur."""
+        distinct = rank(pa.concat_arrays([self.distinct, values.cast(self.distinct.type)])).distinct
+        places = Ranked(self.ranks, distinct).floor(self.distinct)
+        return Ranked(np.concatenate(([0], places))[self.ranks], distinct)
+
+
+def rank(values: pa.Array | pa.ChunkedArray | Ranked) -> Ranked:
+    """Return the dense ranks of *values*; those that are ranked already stay as they are."""
+    if isinstance(values, Ranked):
+        return values
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -45,6 +76,14 @@ def rank(values: pa.Array | pa.ChunkedArray) -> Ranked:
     indices = pc.index_in(array, value_set=distinct)
     ranks = pc.add(indices.cast(pa.int64()), 1).fill_null(0)
     return Ranked(ranks.to_numpy(zero_copy_only=False), distinct)
+
+
+def _comparable(values: pa.Array) -> npt.NDArray[Any]:
+    """Return values without nulls as an array that NumPy orders as Spark does."""
+    values = to_integers(values)  # NumPy sorts the least timestamp last
+    if is_text(values.type):
+        values = values.cast(pa.large_binary())  # Python compares bytes as unsigned
+    return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
 def _rank_floats(array: pa.Array) -> Ranked:

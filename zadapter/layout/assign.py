@@ -9,32 +9,31 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 
 
-def leaves(layout: Layout, columns: Sequence[pa.Array], root_of: Ints) -> Ints:
+def leaves(layout: Layout, columns: Sequence[pa.Array | Ranked], root_of: Ints) -> Ints:
     """Return the leaf of each row.
 
     Args:
         layout: The layout.
-        columns: The values, one array per key column.
+        columns: The values, one array per key column, or their ranks.
         root_of: Root of each row.
     """
     return nodes(layout.levels, columns, root_of)
 
 
-def nodes(levels: Sequence[Level], columns: Sequence[pa.Array], root_of: Ints) -> Ints:
+def nodes(levels: Sequence[Level], columns: Sequence[pa.Array | Ranked], root_of: Ints) -> Ints:
     """Return the node of each row below some levels of a layout."""
-    node = root_of
+    node, ranked = root_of, [rank(column) for column in columns]
     for level in levels:
         right = np.zeros(len(node), np.bool_)
         for each in level.by_column:
-            values = columns[each.column]
-            both = rank(pa.concat_arrays([values, each.cuts.cast(values.type)])).ranks
-            value, cut = both[: len(values)], both[len(values) :][node]
-            right |= (value >= cut) & (cut > 0)
+            values = ranked[each.column]
+            cut = values.ceiling(each.cuts)[node]
+            right |= (values.ranks >= cut) & (cut > 0)
         node = node * 2 + right
     return node
 

@@ -53,11 +53,7 @@ def positions(stats: Sequence[pa.StructArray | None], rows: Ints) -> tuple[Ints,
         stats: Stats of each key column in the file table, or None.
         rows: Rows per file.
     """
-    none = [
-        pa.nulls(0, pa.int64() if bounds is None else bounds.type.field("min").type)
-        for bounds in stats
-    ]
-    _, boxes = boxes_of_stats(none, stats, rows)
+    boxes = boxes_of_stats(stats, rows)
     highest = np.where(boxes.high < np.iinfo(np.int64).max, boxes.high, 0).max(axis=0, initial=1)
     high = np.minimum(boxes.high, highest)
     low = np.where(high > 0, np.maximum(boxes.low, 1), 0)
@@ -151,8 +147,8 @@ def reads(request: Request, cells: Cells, rows_at: Ints, ranges: Ints, opening: 
     return total / max(1, len(ranges))
 
 
-def rows_of_files(ranges: Ints, request: Request, rows_at: Ints, cells: Cells) -> float:
-    """Return the mean number of rows in files that each query reads at least a part of.
+def rows_of_files(ranges: Ints, request: Request, rows_at: Ints, cells: Cells) -> Floats:
+    """Return the mean number of rows of each cell in files that queries read at least a part of.
 
     Args:
         ranges: Lowest and highest position of each query in each column.
@@ -161,14 +157,19 @@ def rows_of_files(ranges: Ints, request: Request, rows_at: Ints, cells: Cells) -
         cells: Boxes that are divided into whole files; a query reads whole files.
     """
     parts = np.maximum(1.0, _parts(request, _levels(rows_at, cells), np.maximum(1.0, cells.files)))
-    read = np.ones((len(ranges), len(cells.rows)))
-    for column in range(ranges.shape[1]):
-        some = np.flatnonzero(ranges[:, column, 0] >= 0)
-        share, ends = _overlap(cells, column, ranges[some, column])
-        least = 1 / parts[:, column]
-        expected = np.clip(share + ends * least / 2, least, 1)
-        read[some] *= np.where(share >= 0, expected, 0)
-    return float((read @ cells.rows).sum() / max(1, len(ranges)))
+    total = np.zeros(len(cells.rows))
+    block = max(1, BLOCK // max(1, len(cells.rows)))
+    for start in range(0, len(ranges), block):
+        asked = ranges[start : start + block]
+        read = np.ones((len(asked), len(cells.rows)))
+        for column in range(ranges.shape[1]):
+            some = np.flatnonzero(asked[:, column, 0] >= 0)
+            share, ends = _overlap(cells, column, asked[some, column])
+            least = 1 / parts[:, column]
+            expected = np.clip(share + ends * least / 2, least, 1)
+            read[some] *= np.where(share >= 0, expected, 0)
+        total += read.sum(axis=0) * cells.rows
+    return total / max(1, len(ranges))
 
 
 def _levels(rows_at: Ints, cells: Cells) -> Floats:

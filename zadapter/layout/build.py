@@ -42,7 +42,7 @@ next column follows."""
 
 def fit(
     request: Request,
-    sample: Sequence[pa.Array],
+    sample: Sequence[pa.Array | Ranked],
     roots: Sequence[tuple[str | None, ...]],
     root_of: Ints,
     files: Sequence[int],
@@ -52,7 +52,8 @@ def fit(
 
     Args:
         request: Key columns, curve, weights, row groups.
-        sample: The sampled values, one array per key column, all of the same length.
+        sample: The sampled values, one array per key column, or their ranks, all of the same
+            length.
         roots: Partition values of each root.
         root_of: Root of each sampled row, an index into *roots*.
         files: Number of files of each root, at least 1.

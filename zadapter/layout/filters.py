@@ -6,6 +6,7 @@ column in a box are alternatives. So ``a IN (1, 2) AND b < 5`` is one box of thr
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class Keys:
         return ", ".join(self.weights)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RankedFilters:
     """Filters in ranks, as arrays.
 
@@ -127,18 +128,26 @@ class RankedFilters:
         Returns:
             Shape (hulls, filters).
         """
-        found = np.zeros((len(low), len(self.weight)), np.bool_)
+        found = np.zeros((len(self.weight), len(low)), np.bool_)
         if len(self.column) == 0:
-            return found
-        here = (low[:, self.column] <= self.high) & (high[:, self.column] >= self.low)
+            return np.asarray(found.T)
+        # hulls are the last axis, which NumPy reduces at once
+        here = low.T[self.column] <= self.high[:, None]
+        here &= high.T[self.column] >= self.low[:, None]
+        terms, boxes, filters, of_filter = self._starts
+        here = _reduce(np.logical_or, here, terms)
+        here = _reduce(np.logical_and, here, boxes)
+        found[of_filter] = _reduce(np.logical_or, here, filters)
+        return np.asarray(found.T)
+
+    @cached_property
+    def _starts(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """First range of each term, first term of each box, first box of each filter, filters."""
         terms = _starts(self.box, self.column)
-        here = np.logical_or.reduceat(here, terms, axis=1)
         boxes = _starts(self.box[terms])
-        here = np.logical_and.reduceat(here, boxes, axis=1)
         of_box = self.filter[terms[boxes]]
         filters = _starts(of_box)
-        found[:, of_box[filters]] = np.logical_or.reduceat(here, filters, axis=1)
-        return found
+        return terms, boxes, filters, of_box[filters]
 
     def only(self, filters: Mask) -> "RankedFilters":
         """Return the ranges of some filters; the numbers of filters stay."""
@@ -205,6 +214,13 @@ def _limits(ranges: Sequence[Range], distinct: pa.Array) -> tuple[Ints, Ints]:
     # hulls that are estimated may reach beyond all known values
     beyond = (low > len(distinct)) | (high < 1)
     return np.where(beyond, BEYOND, low), np.where(beyond, len(distinct), high)
+
+
+def _reduce(combine: np.ufunc, rows: Mask, starts: Ints) -> Mask:
+    """Combine runs of rows; most terms have one range, and most filters one box."""
+    if len(starts) == len(rows):
+        return rows
+    return np.asarray(combine.reduceat(rows, starts, axis=0), np.bool_)
 
 
 def _starts(*keys: Ints) -> Ints:

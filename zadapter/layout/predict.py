@@ -6,14 +6,16 @@ same table across formats.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zadapter.base.names import NameParts
 from zadapter.base.ranks import Ints, Ranked, rank
-from zadapter.layout.filters import RankedFilters
+from zadapter.layout.filters import Filter, RankedFilters, rank_filters
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,6 +23,8 @@ QUERIES = 400
 SEED = 20_210_813
 PAIRS = 1 << 23
 """Maximum number of pairs of a box and a range that are compared at once."""
+CELLS = 1 << 18
+"""Maximum number of pairs of a query and a box that are compared at once; they fit in a cache."""
 BOXES = 100_000
 """Number of files whose boxes are compared with filters, evenly spread over those of a table."""
 UNBOUNDED = np.iinfo(np.int64).max
@@ -39,6 +43,54 @@ class Boxes:
     low: Ints
     high: Ints
     rows: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class RankedSample:
+    """Sampled rows in ranks, and the filters whose reads are predicted.
+
+    Attributes:
+        columns: The key columns.
+        ranked: The sampled values of each column.
+        filters: The filters; empty: ranges that are drawn from the rows.
+    """
+
+    columns: tuple[NameParts, ...]
+    ranked: tuple[Ranked, ...]
+    filters: tuple[Filter, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ranked[0].ranks) if self.ranked else 0
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """Ranks of the rows, shape (rows, columns)."""
+        return np.stack([column.ranks for column in self.ranked], axis=1)
+
+    @cached_property
+    def _queries(self) -> Ints:
+        return queries(self.ranks)
+
+    @cached_property
+    def _filters(self) -> RankedFilters:
+        return rank_filters(self.filters, self.columns, [each.distinct for each in self.ranked])
+
+    def share_read(self, boxes: Boxes) -> float:
+        """Return the mean share of rows in files that a filter cannot skip."""
+        if not self.filters:
+            return share_read(boxes, self._queries)
+        shares = shares_by_filter(boxes, self._filters)
+        return float(np.average(shares, weights=self._filters.weight))
+
+    def extend(self, stats: Sequence[pa.StructArray | None]) -> "RankedSample":
+        """Return the sample in ranks in which boxes of files with these bounds are exact.
+
+        Ranges that are drawn from the rows end at sampled values, so the ranks stay. Filters may
+        end between two bounds that no sampled value tells apart.
+        """
+        if not self.filters:
+            return self
+        return replace(self, ranked=extend(self.ranked, stats))
 
 
 def queries(
@@ -85,18 +137,28 @@ def share_read(boxes: Boxes, ranges: Ints) -> float:
     total = boxes.rows.sum()
     if total == 0 or len(ranges) == 0:
         return 0.0
-    # columns one after the other, and only those with a range: a third of the time
     low, high = np.ascontiguousarray(boxes.low.T), np.ascontiguousarray(boxes.high.T)
-    asked = (ranges[:, :, 0] > -1) | (ranges[:, :, 1] < UNBOUNDED)
+    weight, step = boxes.rows / total, max(1, CELLS // len(boxes.rows))
     read = 0.0
-    for query, columns in zip(ranges.tolist(), asked, strict=True):
-        hit = np.ones(len(boxes.rows), np.bool_)
-        for column in np.flatnonzero(columns).tolist():
-            lowest, highest = query[column]
-            hit &= low[column] <= highest
-            hit &= high[column] >= lowest
-        read += boxes.rows[hit].sum() / total
-    return float(read / len(ranges))
+    for start in range(0, len(ranges), step):
+        hit = _hits(low, high, ranges[start : start + step])
+        # not as a product of matrices, which waits for all threads of a busy machine
+        read += sum(float(weight[row].sum()) for row in hit)
+    return read / len(ranges)
+
+
+def _hits(low: Ints, high: Ints, ranges: Ints) -> npt.NDArray[np.bool_]:
+    """Return which boxes each query hits, shape (queries, boxes); bounds have a row a column."""
+    hit = np.ones((len(ranges), low.shape[1]), np.bool_)
+    for column in range(len(low)):
+        lowest, highest = ranges[:, column].T
+        asked = np.flatnonzero((lowest > -1) | (highest < UNBOUNDED))
+        # a slice is no copy, which a list of all numbers would be
+        some = slice(None) if len(asked) == len(ranges) else asked
+        if len(asked):
+            hit[some] &= low[column] <= highest[some, None]
+            hit[some] &= high[column] >= lowest[some, None]
+    return hit
 
 
 def shares_by_filter(boxes: Boxes, filters: RankedFilters) -> Floats:
@@ -134,48 +196,44 @@ def boxes_of_rows(ranks: Ints, file_of: Ints, files: int) -> Boxes:
     return Boxes(np.where(filled, low - out, 0), np.where(filled, high + out, -1), rows)
 
 
+def extend(ranked: Sequence[Ranked], stats: Sequence[pa.StructArray | None]) -> tuple[Ranked, ...]:
+    """Return sampled values in ranks among the bounds of files, too."""
+    return tuple(
+        column
+        if bounds is None
+        else column.extend(pa.concat_arrays(bounds.flatten()[:2]).drop_null())
+        for column, bounds in zip(ranked, stats, strict=True)
+    )
+
+
 def boxes_of_stats(
-    sample: Sequence[pa.Array], stats: Sequence[pa.StructArray | None], rows: Ints
-) -> tuple[Ints, Boxes]:
-    """Rank a sample together with the bounds of files.
+    stats: Sequence[pa.StructArray | None], rows: Ints, known: Sequence[Ranked] | None = None
+) -> Boxes:
+    """Return the boxes of files from the bounds in their stats.
 
     Args:
-        sample: Sampled values, one array per key column.
         stats: Stats of each key column in the file table, or None.
         rows: Rows per file.
-
-    Returns:
-        The sample's ranks, shape (rows, columns), and the files' boxes in the same ranks.
+        known: Values of each column whose ranks the boxes are in: a box reaches from the smallest
+            known value that is not below its low bound to the largest one that is not above its
+            high bound, so it is exact for ranges that end at known values. None: the ranks of the
+            bounds themselves.
     """
-    ranked, boxes = rank_with_stats(sample, stats, rows)
-    return np.stack([each.ranks for each in ranked], axis=1), boxes
-
-
-def rank_with_stats(
-    sample: Sequence[pa.Array], stats: Sequence[pa.StructArray | None], rows: Ints
-) -> tuple[list[Ranked], Boxes]:
-    """Rank a sample together with the bounds of files, as :func:`boxes_of_stats` does.
-
-    Returns:
-        For each column the ranks of the sample and all distinct values; and the files' boxes.
-    """
-    ranked, low, high = list[Ranked](), list[Ints](), list[Ints]()
-    for values, bounds in zip(sample, stats, strict=True):
+    low = np.zeros((len(rows), len(stats)), np.int64)
+    high = np.full((len(rows), len(stats)), UNBOUNDED)
+    for at, bounds in enumerate(stats):
         if bounds is None:
-            ranked.append(rank(values))
-            low.append(np.zeros(len(rows), np.int64))
-            high.append(np.full(len(rows), UNBOUNDED))
             continue
         lows, highs, nulls = bounds.flatten()[:3]
-        both = pa.concat_arrays([values, lows.cast(values.type), highs.cast(values.type)])
-        of_both = rank(both)
-        joint = of_both.ranks
-        ranked.append(Ranked(joint[: len(values)], of_both.distinct))
-        low.append(joint[len(values) : len(values) + len(rows)])
-        top = joint[len(values) + len(rows) :]
+        if known is None:
+            ranks = rank(pa.concat_arrays([lows, highs])).ranks
+            low[:, at], top = ranks[: len(rows)], ranks[len(rows) :]
+        else:
+            low[:, at], top = known[at].ceiling(lows), known[at].floor(highs)
         empty = nulls.fill_null(-1).to_numpy(zero_copy_only=False) == rows
-        high.append(np.where(top > 0, top, np.where(empty, -1, UNBOUNDED)))
-    return ranked, Boxes(np.stack(low, axis=1), np.stack(high, axis=1), rows)
+        has_high = highs.is_valid().to_numpy(zero_copy_only=False)
+        high[:, at] = np.where(has_high, top, np.where(empty, -1, UNBOUNDED))
+    return Boxes(low, high, rows)
 
 
 def concat_boxes(parts: Sequence[Boxes]) -> Boxes:

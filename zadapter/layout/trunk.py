@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit, grow_tree
 from zadapter.layout.layout import Layout, Request
@@ -69,7 +69,7 @@ class Trunk:
 def fit_below(
     trunk: Trunk,
     request: Request,
-    sample: Sequence[pa.Array],
+    sample: Sequence[pa.Array | Ranked],
     root: tuple[str | None, ...],
     files: int,
 ) -> Layout:
@@ -81,13 +81,15 @@ def fit_below(
     Args:
         trunk: The trunk, with its levels.
         request: The request; its curve is one of ``TREES``.
-        sample: The sampled values, one array per key column, all of the same length.
+        sample: The sampled values, one array per key column, or their ranks, all of the same
+            length.
         root: Partition values.
         files: Number of files to write, or of boxes if there are more boxes.
     """
-    types = [column.type for column in sample]
+    ranked = [rank(column) for column in sample]
+    types = [column.distinct.type for column in ranked]
     levels = tuple(level.cast(types) for level in trunk.levels)
-    node = assign.nodes(levels, sample, np.zeros(len(sample[0]), np.int64))
+    node = assign.nodes(levels, ranked, np.zeros(len(ranked[0].ranks), np.int64))
     budget, first = _files_of(
         levels, np.bincount(node, minlength=1 << len(levels)), max(files, trunk.boxes)
     )
@@ -95,7 +97,7 @@ def fit_below(
     used = [columns.count(column) for column in range(len(sample))]
     return grow_tree(
         request,
-        [rank(column) for column in sample],
+        ranked,
         (root,),
         Start(levels=levels, node=node, budget=budget, first=first),
         [number - min(used) for number in used],

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from zadapter.backend.contract import Backend
 from zadapter.base.names import NameParts, join
-from zadapter.base.ranks import Ints
+from zadapter.base.ranks import Ints, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.layout import Layout, Request
+from zadapter.layout.predict import RankedSample
 from zadapter.layout.trunk import Trunk, fit_below
 from zadapter.planning.file_groups import Job, Root, find_roots, root_limit, roots_of
 from zadapter.planning.file_size import request_for_cold
@@ -30,13 +31,15 @@ class PlannedJob:
     layout: Layout
     keys: tuple[pa.Array, ...] = field(repr=False)
     """Sampled values, one array per key column."""
+    sample: RankedSample = field(repr=False)
+    """The same values in ranks."""
     root_of: Ints = field(repr=False)
     """Root in the layout of each sampled row."""
 
     @cached_property
     def leaf_of(self) -> Ints:
         """Leaf of each sampled row."""
-        return assign.leaves(self.layout, self.keys, self.root_of)
+        return assign.leaves(self.layout, self.sample.ranked, self.root_of)
 
     @property
     def row_groups(self) -> Ints:
@@ -149,6 +152,7 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
     (group,) = job.groups
     keys = tuple(drawn.column(i).combine_chunks() for i in range(len(request.columns)))
     values = [c.combine_chunks() for c in drawn.columns[len(request.columns) :]]
+    sampled = _rank(request, keys)
     roots, root_of = roots_of(values, drawn.num_rows)
     rows = np.bincount(root_of, minlength=len(roots))
     share = np.maximum(1, np.rint(rows * group.cut_into / max(1, drawn.num_rows))).astype(np.int64)
@@ -160,12 +164,13 @@ def _fit_mixed(job: Job, request: Request, drawn: pa.Table) -> PlannedJob:
         job=job,
         layout=fit(
             request,
-            keys,
+            sampled.ranked,
             [roots[i] for i in largest] or [tuple(None for _ in values)],
             layout_root[root_of],
             share[largest].tolist() or [1],
         ),
         keys=keys,
+        sample=sampled,
         root_of=layout_root[root_of],
     )
 
@@ -178,6 +183,7 @@ def _fit(
     root_of = find_roots(job.roots, values, drawn.num_rows)
     in_job = drawn.filter(pa.array(root_of >= 0))
     keys = tuple(in_job[join(parts)].combine_chunks() for parts in request.columns)
+    sampled = _rank(request, keys)
     among = find_roots(
         roots, [in_job[join(p)].combine_chunks() for p in partition], in_job.num_rows
     )
@@ -185,17 +191,22 @@ def _fit(
     if job.kept is not None:
         file_counts = dict(zip(job.roots, files, strict=True))
         layout = job.kept.regrain([file_counts.get(root, 0) for root in roots])
-        return PlannedJob(job=job, layout=layout, keys=keys, root_of=among)
+        return PlannedJob(job=job, layout=layout, keys=keys, sample=sampled, root_of=among)
     if trunk is None:
-        layout = fit(request, keys, roots, among, files, job.groups[0].ahead)
+        layout = fit(request, sampled.ranked, roots, among, files, job.groups[0].ahead)
     else:
-        layout = fit_below(trunk, request, keys, roots[0], files[0])
+        layout = fit_below(trunk, request, sampled.ranked, roots[0], files[0])
         (group,) = job.groups  # there may be more boxes than files of the target size
         parts = max(group.cut_into, trunk.boxes)
         finer = max(1, round(group.row_groups * group.cut_into / parts))
         group = replace(group, cut_into=layout.files, row_groups=finer)
         job = replace(job, groups=(group,))
-    return PlannedJob(job=job, layout=replace(layout, run=uuid4().hex), keys=keys, root_of=among)
+    layout = replace(layout, run=uuid4().hex)
+    return PlannedJob(job=job, layout=layout, keys=keys, sample=sampled, root_of=among)
+
+
+def _rank(request: Request, keys: Sequence[pa.Array]) -> RankedSample:
+    return RankedSample(request.columns, tuple(map(rank, keys)), request.filters)
 
 
 def _thin_sample(planned: PlannedJob, step: int) -> PlannedJob:
@@ -203,4 +214,5 @@ def _thin_sample(planned: PlannedJob, step: int) -> PlannedJob:
     if step <= 1:
         return planned
     keys = tuple(column.take(pa.array(np.arange(0, len(column), step))) for column in planned.keys)
-    return replace(planned, keys=keys, root_of=planned.root_of[::step])
+    sampled = replace(planned.sample, ranked=tuple(map(rank, keys)))
+    return replace(planned, keys=keys, sample=sampled, root_of=planned.root_of[::step])

@@ -12,6 +12,7 @@ from zadapter.base.names import NameParts, join
 from zadapter.base.phases import phase
 from zadapter.errors import MissingStatsError, UsageError
 from zadapter.layout.layout import Request
+from zadapter.layout.predict import RankedSample
 from zadapter.planning.effect import Effect, compute_gain, row_group_shares
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.file_size import other_bloom_filters
@@ -26,7 +27,7 @@ from zadapter.report.plan import Plan
 from zadapter.rewrite.compaction_plan import CompactionPlan, compaction_plan, ordering_columns
 from zadapter.rewrite.file_selection import SelectedFiles, follow_layout, predicate_of, select_files
 from zadapter.rewrite.fitting import PlannedJob, fit_jobs
-from zadapter.rewrite.shares import effect, predict_share, share_now
+from zadapter.rewrite.shares import effect, predict_share, rank_sample, share_now
 from zadapter.table import file_stats
 from zadapter.table.file_stats import find_constant
 from zadapter.table.snapshot import Snapshot, select_paths, without
@@ -84,7 +85,11 @@ class RewritePlan:
 
     def share_read(self, files: pa.Table) -> float:
         """Return the mean share of rows of *files* that range queries on the sample read."""
-        return share_now(self.request, self._predicted, files)
+        return share_now(self._sample, files)
+
+    @cached_property
+    def _sample(self) -> RankedSample:
+        return rank_sample(self._predicted)
 
     @property
     def _predicted(self) -> tuple[PlannedJob, ...]:
@@ -105,7 +110,7 @@ class RewritePlan:
         removed = select_paths(self.files, removed_paths if self.jobs else set())
         groups = row_group_shares(self.effects)
         before = self.share_read(self.files)
-        after = predict_share(self.request, self._predicted, kept)
+        after = predict_share(self._sample, self._predicted, kept)
         gain = compute_gain(
             self.effects, before, after, int(file_stats.row_counts(self.files).sum())
         )

@@ -1,15 +1,16 @@
 """Shares of rows that range filters read, in files and row groups as they are and as planned."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from zadapter.backend.contract import Backend
-from zadapter.base.ranks import Ints, Ranked
+from zadapter.base.ranks import Ints, rank
 from zadapter.layout import assign, predict
-from zadapter.layout.filters import rank_filters
 from zadapter.layout.layout import Request
+from zadapter.layout.predict import RankedSample
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import find_requests
 from zadapter.rewrite.fitting import PlannedJob
@@ -26,12 +27,23 @@ ROW_GROUPS = 200_000
 Predicted = Callable[[PlannedJob, Ints], predict.Boxes]
 
 
-def share_now(request: Request, planned: Sequence[PlannedJob], files: pa.Table) -> float:
+def rank_sample(planned: Sequence[PlannedJob]) -> RankedSample:
+    """Return the sampled rows of several jobs together, in common ranks."""
+    if not planned:
+        return RankedSample((), ())
+    sample = planned[0].sample
+    if len(planned) == 1:
+        return sample
+    columns = zip(*(each.keys for each in planned), strict=True)
+    return replace(sample, ranked=tuple(rank(pa.concat_arrays(list(part))) for part in columns))
+
+
+def share_now(sample: RankedSample, files: pa.Table) -> float:
     """Return the mean share of the rows of *files* that a range filter on the sample reads."""
-    if not _has_sample(planned):
+    if not len(sample):
         return 0.0
-    ranked, boxes = _rank_sample(request, planned, files)
-    return _share(request, ranked, boxes)
+    sample, boxes = _place(sample, files)
+    return sample.share_read(boxes)
 
 
 def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
@@ -50,7 +62,7 @@ def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
 
 
 def predict_share(
-    request: Request,
+    sample: RankedSample,
     planned: Sequence[PlannedJob],
     kept: pa.Table,
     predicted: Predicted = files_of,
@@ -58,37 +70,38 @@ def predict_share(
     """Return the predicted mean share of the rows that a range filter on the sample will read.
 
     Args:
-        request: The requested layout.
+        sample: The sampled rows of the jobs.
         planned: The jobs.
         kept: Files that are not replaced.
         predicted: Returns what a job writes.
     """
-    if not _has_sample(planned):
+    if not len(sample):
         return 0.0
-    ranked, boxes = _rank_sample(request, planned, kept)
-    ranks, parts, at = _of_rows(ranked), [boxes], 0
+    sample, boxes = _place(sample, kept)
+    parts, at = [boxes], 0
     for each in planned:
         rows = len(each.root_of)
-        parts.append(predicted(each, ranks[at : at + rows]))
+        parts.append(predicted(each, sample.ranks[at : at + rows]))
         at += rows
-    return _share(request, ranked, predict.concat_boxes(parts))
+    return sample.share_read(predict.concat_boxes(parts))
 
 
 def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: PlannedJob) -> Effect:
     """Predict the effect of a job on filters, on the files that it replaces."""
     files = planned.job.files
+    none = files.slice(0, 0)
     count = sum(group.cut_into for group in planned.job.groups)
     groups_before = groups_after = None
-    before = share_now(request, [planned], files)
+    before = share_now(planned.sample, files)
     picked = pick_files(snapshot, files, FOOTERS, request.row_groups)
     row_groups = read_row_groups(backend, snapshot, picked, request.columns)
     if row_groups is not None and count * request.row_groups <= ROW_GROUPS:
         # the picked files may overlap less or more than all files do
-        within = share_now(request, [planned], row_groups)
+        within = share_now(planned.sample, row_groups)
         are_all = picked.num_rows == files.num_rows
-        of_picked = before if are_all else share_now(request, [planned], picked)
+        of_picked = before if are_all else share_now(planned.sample, picked)
         groups_before = before * (within / of_picked if of_picked else 1.0)
-        groups_after = predict_share(request, [planned], files.slice(0, 0), row_groups_of)
+        groups_after = predict_share(planned.sample, [planned], none, row_groups_of)
     return Effect(
         rows=int(row_counts(files).sum()),
         files_before=files.num_rows,
@@ -98,38 +111,19 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
             for stored in find_requests(files, snapshot.layouts)
         ),
         share_before=before,
-        share_after=predict_share(request, [planned], files.slice(0, 0)),
+        share_after=predict_share(planned.sample, [planned], none),
         row_group_share_before=groups_before,
         row_group_share_after=groups_after,
     )
 
 
-def _has_sample(planned: Sequence[PlannedJob]) -> bool:
-    return any(len(each.root_of) for each in planned)
-
-
-def _share(request: Request, ranked: Sequence[Ranked], boxes: predict.Boxes) -> float:
-    """Return the mean share that filters read: those of the request, or ranges of the columns."""
-    if not request.filters:
-        return predict.share_read(boxes, predict.queries(_of_rows(ranked)))
-    asked = rank_filters(request.filters, request.columns, [each.distinct for each in ranked])
-    return float(np.average(predict.shares_by_filter(boxes, asked), weights=asked.weight))
-
-
-def _of_rows(ranked: Sequence[Ranked]) -> Ints:
-    """Return the ranks of the sampled rows, shape (rows, columns)."""
-    return np.stack([each.ranks for each in ranked], axis=1)
-
-
-def _rank_sample(
-    request: Request, planned: Sequence[PlannedJob], files: pa.Table
-) -> tuple[list[Ranked], predict.Boxes]:
-    parts = [each.keys for each in planned]
-    sample = [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)]
+def _place(sample: RankedSample, files: pa.Table) -> tuple[RankedSample, predict.Boxes]:
+    """Return the boxes of files, or of some of many, and the sample in the same ranks."""
     some = file_stats.spread(files, predict.BOXES)
-    stats = [file_stats.column(some, parts) for parts in request.columns]
-    ranked, boxes = predict.rank_with_stats(sample, stats, row_counts(some))
-    return ranked, _scale_rows(boxes, files)
+    stats = [file_stats.column(some, parts) for parts in sample.columns]
+    sample = sample.extend(stats)
+    boxes = predict.boxes_of_stats(stats, row_counts(some), sample.ranked)
+    return sample, _scale_rows(boxes, files)
 
 
 def _scale_rows(boxes: predict.Boxes, files: pa.Table) -> predict.Boxes:

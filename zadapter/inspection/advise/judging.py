@@ -22,7 +22,8 @@ from zadapter.layout.predict import (
     BOXES,
     Boxes,
     boxes_of_rows,
-    rank_with_stats,
+    boxes_of_stats,
+    extend,
     shares_by_filter,
 )
 from zadapter.planning.file_groups import find_roots, roots_of
@@ -147,8 +148,8 @@ class SampledTable:
         """Return the rows as files, or row groups, divide them."""
         some = file_stats.spread(files, BOXES)
         stats = [self._stats(some, column) for column in self.columns]
-        ranked, boxes = rank_with_stats(self.values, stats, row_counts(some))
-        return Divided(self.columns, ranked, boxes)
+        ranked = extend(self._ranked, stats)
+        return Divided(self.columns, ranked, boxes_of_stats(stats, row_counts(some), ranked))
 
     def _stats(self, files: pa.Table, column: NameParts) -> pa.StructArray | None:
         if column not in self.partition:
@@ -168,7 +169,7 @@ class SampledTable:
             row_groups=ROW_GROUPS,
             filters=keys.filters,
         )
-        sample = [self.values[number] for number in at]
+        sample = [self._ranked[number] for number in at]
         layout = fit(request, sample, self.roots, self.root_of, self.budget.tolist())
         leaf = assign.leaves(layout, sample, self.root_of)
         file = assign.files(layout, leaf, np.arange(len(leaf)))
