@@ -20,13 +20,12 @@ from zadapter.errors import VersionExpiredError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.spark.jvm.removal import removing
-from zadapter.spark.jvm.scala import each
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_iceberg import local_catalog
-from zadapter_iceberg.bulk_calls import facts
+from zadapter_iceberg.bulk_calls import DataFiles, facts
 from zadapter_iceberg.commits import add_files, creations, position_deletes, rewrites
 from zadapter_iceberg.commits.position_deletes import ROW_DELETES
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -237,7 +236,7 @@ class IcebergBackend:
         with removing(self._spark, partial(remove_from, pinned.io(), folder)) as kept:
             rows.write.format("iceberg").mode("append").options(**options).save(group)
             files = self._jvm.rewrites.fetchNewFiles(pinned, group)
-            added = {file.location(): file for file in each(self._jvm.root, files)}
+            added = DataFiles(self._jvm, self._jvm.root.java.util.ArrayList(files))
             kept.update(location.rpartition("/")[2] for location in added)
         return Written(
             paths=dict(zip(added, self.uris(snapshot, list(added)), strict=True)),
@@ -258,8 +257,7 @@ class IcebergBackend:
     def _staged_files(self, snapshot: Snapshot, handle: rewrites.ExchangedFiles) -> pa.Table:
         """Return the file table of written files, with the deletes of their rows."""
         spec = snapshot.handle.pinned.spec()
-        to_json = self._jvm.iceberg.ContentFileParser.toJson
-        texts = handle.texts or [str(to_json(file, spec)) for file in handle.added.values()]
+        texts = handle.texts or handle.added.texts(spec)
         types = schema(self._jvm, spec.partitionType().asSchema())
         ids = content_file_json.field_ids(spec)
         contents = content_file_json.contents(texts, {each.name: each.type for each in types}, ids)

@@ -1,7 +1,7 @@
 """Bulk calls of Iceberg's methods within the JVM, and facts of many files that leave it in bulk."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any
 
@@ -14,6 +14,46 @@ _NODE = f"{_PACKAGE}shaded.com.fasterxml.jackson.databind.JsonNode"
 
 AT_ONCE = 100_000
 """Number of files whose facts leave the JVM as one text."""
+
+
+class DataFiles(Mapping[str, JavaObject]):
+    """Data files by path, in the order of a ``java.util.List`` of ``DataFile``."""
+
+    def __init__(self, jvm: Jvm, files: JavaObject) -> None:
+        self._jvm = jvm
+        self._files = files
+        location = jvm.loops.method(f"{_PACKAGE}ContentFile", "location")
+        paths = facts(jvm, files, {"path": location})["path"]
+        self._places = {path: place for place, path in enumerate(paths)}
+
+    def __getitem__(self, path: str) -> JavaObject:
+        return self._files.get(self._places[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def choose(self, paths: Iterable[str]) -> JavaObject:
+        """Return some of the files as a ``java.util.List``."""
+        places = json.dumps([self._places[path] for path in paths])
+        numbers = self._jvm.json.readValue(places, self._jvm.class_of("java.util.ArrayList"))
+        get = self._jvm.loops.method("java.util.List", "get", "int").bindTo(self._files)
+        return self._jvm.loops.map_items(numbers, get)
+
+    def texts(self, spec: JavaObject) -> list[str]:
+        """Return the files in the JSON of Iceberg's ``ContentFileParser``."""
+        loops, parser = self._jvm.loops, f"{_PACKAGE}ContentFileParser"
+        write = loops.method(parser, "toJson", f"{_PACKAGE}ContentFile", f"{_PACKAGE}PartitionSpec")
+        handle = loops.bind(write, 1, spec)
+        parts = _parts(self._jvm, self._files, _BATCH)  # a text has the bounds of all columns
+        return [text for part in parts for text in _values(self._jvm, part, handle)]
+
+    def specs(self) -> set[int]:
+        """Return the ids of the files' partition specs."""
+        id_ = self._jvm.loops.method(f"{_PACKAGE}ContentFile", "specId")
+        return set(facts(self._jvm, self._files, {"id": id_})["id"])
 
 
 def data_files(jvm: Jvm, texts: Sequence[str], spec: JavaObject) -> JavaObject:
@@ -46,11 +86,20 @@ def facts(jvm: Jvm, items: JavaObject, handles: Mapping[str, JavaObject]) -> dic
     The values leave the JVM as texts, not one by one, and in parts: there may be millions.
     """
     found: dict[str, list[Any]] = {name: [] for name in handles}
-    for start in range(0, items.size(), AT_ONCE):
-        end = min(start + AT_ONCE, items.size())
-        part = jvm.root.java.util.ArrayList(items.subList(start, end))
+    for part in _parts(jvm, items, AT_ONCE):
         for name, handle in handles.items():
-            values = json.loads(jvm.json.writeValueAsString(jvm.loops.map_items(part, handle)))
             # a delete file applies to many data files
+            values = _values(jvm, part, handle)
             found[name] += [intern(each) if isinstance(each, str) else each for each in values]
+    return found
+
+
+def _parts(jvm: Jvm, items: JavaObject, at_once: int) -> Iterator[JavaObject]:
+    for start in range(0, items.size(), at_once):
+        end = min(start + at_once, items.size())
+        yield jvm.root.java.util.ArrayList(items.subList(start, end))
+
+
+def _values(jvm: Jvm, items: JavaObject, handle: JavaObject) -> list[Any]:
+    found: list[Any] = json.loads(jvm.json.writeValueAsString(jvm.loops.map_items(items, handle)))
     return found

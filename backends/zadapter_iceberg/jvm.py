@@ -107,8 +107,11 @@ class Jvm:
 
     def class_of(self, name: str) -> JavaObject:
         """Load a class by its name, including classes of the session's added packages."""
-        loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
-        return self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
+        return self.root.java.lang.Class.forName(name, True, self._loader)  # noqa: FBT003
+
+    @cached_property
+    def _loader(self) -> JavaObject:
+        return self.root.java.lang.Thread.currentThread().getContextClassLoader()
 
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
         """Return whether a Java object is an instance of one of *classes*."""

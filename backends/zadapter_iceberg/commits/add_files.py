@@ -46,7 +46,7 @@ def adopt_files(jvm: Jvm, snapshot: Snapshot, files: pa.Table, uris: Sequence[st
             planned=0,
             sequence=0,
             removed=None,
-            added={},
+            added=bulk_calls.DataFiles(jvm, jvm.list(())),
             adopted=bulk_calls.data_files(jvm, texts, version.pinned.spec()),
             layouts=_layouts(paths, files),
             texts=tuple(texts),

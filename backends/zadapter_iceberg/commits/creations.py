@@ -150,7 +150,7 @@ def load(jvm: Jvm, change: Change, source: Source, adopted: str | None) -> int:
     version: Version = change.base.handle
     table = change.base.table
     with before_sending(table):
-        added = [_files(jvm, staged.handle, staged.files) for staged in change.staged]
+        added = [_files(staged.handle, staged.files) for staged in change.staged]
     try:
         transaction = version.creation or version.located.table.newTransaction()
         _set_properties(jvm, transaction, change, source, adopted)
@@ -218,11 +218,11 @@ def _append(
     update.commit()
 
 
-def _files(jvm: Jvm, files: ExchangedFiles, staged: pa.Table) -> JavaObject:
+def _files(files: ExchangedFiles, staged: pa.Table) -> JavaObject:
     """Return the ``DataFile`` of each staged file in a ``java.util.List``."""
     if files.adopted is not None:
         return files.adopted
-    return jvm.list(files.added[path] for path in staged["path"].to_pylist())
+    return files.added.choose(staged["path"].to_pylist())
 
 
 def drop(jvm: Jvm, snapshot: Snapshot) -> None:

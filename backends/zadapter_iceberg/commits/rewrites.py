@@ -32,6 +32,7 @@ from zadapter.errors import (
 from zadapter.layout.layout import Layout
 from zadapter.table.snapshot import Change, Snapshot, keys
 from zadapter_iceberg import bulk_calls
+from zadapter_iceberg.bulk_calls import DataFiles
 from zadapter_iceberg.commits import position_deletes
 from zadapter_iceberg.commits.position_deletes import NewDelete
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -65,7 +66,7 @@ class ExchangedFiles:
     planned: int
     sequence: int
     removed: Tasks | None = field(repr=False)
-    added: Mapping[str, JavaObject] = field(repr=False)
+    added: DataFiles = field(repr=False)
     adopted: JavaObject | None = field(default=None, repr=False)
     layouts: Mapping[str, str] = field(default_factory=dict, repr=False)
     texts: tuple[str, ...] = field(default=(), repr=False)
@@ -139,10 +140,10 @@ def _exchange(
     if files.removed is not None:
         removed = files.removed.files(_list_removed(change))
         bulk_calls.add_all(jvm, update, "RewriteFiles", "deleteFile", removed)
-    written = {path: file for each in change.staged for path, file in each.handle.added.items()}
-    added = [path for exchange in change.exchanges for path, _ in keys(exchange.added)]
-    for path in added:
-        update.addFile(written[path])
+    added = {path for exchange in change.exchanges for path, _ in keys(exchange.added)}
+    for each in change.staged:  # a path that none of them has fails in change.sizes
+        chosen = each.handle.added.choose(path for path in each.handle.added if path in added)
+        bulk_calls.add_all(jvm, update, "RewriteFiles", "addFile", chosen)
     marked = [delete for each in change.staged for delete in each.handle.deletes]
     deletes = [delete for delete in marked if delete.path in added]
     if deletes:
@@ -239,8 +240,7 @@ def _check(transaction: JavaObject, located: Located, change: Change, *, moves: 
 def _moves(change: Change) -> bool:
     """Return whether rows move to another partition spec, where other equality deletes apply."""
     files: ExchangedFiles = change.staged[0].handle
-    written = (file for each in change.staged for file in each.handle.added.values())
-    specs = {int(file.specId()) for file in written}
+    specs = {spec for each in change.staged for spec in each.handle.added.specs()}
     return files.removed is not None and not files.removed.specs(_list_removed(change)) <= specs
 
 

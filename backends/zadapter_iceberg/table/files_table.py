@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import NameParts, resolve
+from zadapter.spark.jvm.scala import each
 from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.file_stats import concat_files
 from zadapter.table.snapshot import Snapshot
@@ -45,11 +46,14 @@ def read_data_files(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Ite
     if version.snapshot_id is None:  # the metadata may have a later snapshot
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
-    chosen = rows.where("content = 0").select(
+    values = partition(table, version)
+    chosen = rows.where("content = 0").selectExpr(
         "file_path", "spec_id", "record_count", "file_size_in_bytes",
-        *partition(table, version),
-        *(F.expr(f"map_filter({name}, (k, v) -> k IN ({ids}))").alias(name) for name in _MAPS),
+        *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
+        *values,
     )  # fmt: skip
+    if values:
+        chosen = chosen.withColumns(values)
     positions = {field.name: field.position for field in version.fields if field.is_uuid}
     uuids = uuid_partitions.read_uuids(jvm, version.pinned, version.snapshot_id, positions)
     for part in arrow_parts(chosen, version.estimated_files):
@@ -145,14 +149,15 @@ def read_metadata_rows(jvm: Jvm, table: JavaObject, kind: str) -> DataFrame:
     )
 
 
-def partition(table: JavaObject, version: Version) -> Iterator[SparkColumn]:
-    """Yield the column ``partition`` with the fields of the current spec but uuids, if any."""
-    fields = table.spec().partitionType().fields()
+def partition(table: JavaObject, version: Version) -> dict[str, SparkColumn]:
+    """Return the column ``partition`` with the fields of the current spec but uuids, if any."""
+    if all(field.is_uuid for field in version.fields):
+        return {}
+    fields = each(version.jvm.root, table.spec().partitionType().fields())
     names = {int(field.fieldId()): str(field.name()) for field in fields}
     values = [
         F.col("partition").getField(names[field.id]).alias(field.name)
         for field in version.fields
         if not field.is_uuid
     ]
-    if values:
-        yield F.struct(*values).alias("partition")
+    return {"partition": F.struct(*values)}

@@ -4,6 +4,7 @@ Their bodies consist of Java method handles, because a Python function would be 
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 JavaObject = Any
@@ -20,10 +21,15 @@ class Loops:
         self._gateway = gateway
         self._handles = jvm.java.lang.invoke.MethodHandles
         self._classes: dict[str, JavaObject] = {}
+        self._methods: dict[tuple[str, ...], JavaObject] = {}
 
     def method(self, class_: str, name: str, *arguments: str) -> JavaObject:
         """Return the handle of a public method; it takes an instance of *class_* first."""
-        return self._handles.publicLookup().unreflect(self._reflect(class_, name, arguments))
+        key = class_, name, *arguments
+        if key not in self._methods:
+            found = self._reflect(class_, name, arguments)
+            self._methods[key] = self._handles.publicLookup().unreflect(found)
+        return self._methods[key]
 
     def chain(self, first: JavaObject, second: JavaObject) -> JavaObject:
         """Return a handle that passes the result of *first* to *second*."""
@@ -132,5 +138,8 @@ class Loops:
         boxed = _BOXED.get(name)
         if boxed is not None:
             return self._class(boxed).getField("TYPE").get(None)
-        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        return self._jvm.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
+        return self._jvm.java.lang.Class.forName(name, True, self._loader)  # noqa: FBT003
+
+    @cached_property
+    def _loader(self) -> JavaObject:
+        return self._jvm.java.lang.Thread.currentThread().getContextClassLoader()

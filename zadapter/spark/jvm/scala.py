@@ -4,6 +4,7 @@ They go through ``PythonUtils``, PySpark's own, and ``JavaConverters``: Scala 2.
 both. ``scala.jdk.javaapi`` is Scala 2.13 alone, and Spark 3.5 is built with 2.12 too.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -38,9 +39,11 @@ def each(jvm: JavaObject, java: JavaObject) -> Iterator[Any]:
         yield held.get(at)
 
 
-def java_dict(jvm: JavaObject, java: JavaObject) -> dict[str, Any]:
-    """Return a ``java.util.Map`` as a dict."""
-    return {key: java.get(key) for key in each(jvm, java.keySet())}
+def java_dict(jvm: JavaObject, java: JavaObject) -> dict[str, str]:
+    """Return a ``java.util.Map`` of texts as a dict, in one call."""
+    written = jvm.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString(java)
+    found: dict[str, str] = json.loads(written)
+    return found
 
 
 def scala_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
@@ -51,8 +54,8 @@ def scala_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
     return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
 
 
-def entries(jvm: JavaObject, of: JavaObject) -> dict[str, Any]:
-    """Return a ``Map`` as a dict."""
+def entries(jvm: JavaObject, of: JavaObject) -> dict[str, str]:
+    """Return a ``Map`` of texts as a dict."""
     return java_dict(jvm, jvm.scala.collection.JavaConverters.mapAsJavaMap(of))
 
 
