@@ -23,6 +23,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from integration.bench import files as many
 from integration.bench import report
 from integration.bench.appends import goals as ageing_goals
 from integration.bench.appends.ageing import Course
@@ -30,9 +31,9 @@ from integration.bench.appends.rows import AGEING, FEW
 from integration.bench.appends.rows import SCALE as AGED_SCALE
 from integration.bench.contenders import CONTENDERS, KEEPERS
 from integration.bench.formats import FORMATS
-from integration.bench.measures import metadata, migration, scaling, start
+from integration.bench.measures import lake, metadata, migration, scaling, start
 from integration.bench.race import Track, race
-from integration.bench.results import EXPLAINED
+from integration.bench.results import EXPLAINED, Goal
 from integration.bench.session import session
 from integration.bench.tables.workloads import WORKLOADS
 
@@ -43,8 +44,12 @@ MIGRATION = "migration"
 """Workload of migrations between formats instead of rewrites."""
 START = "start"
 """Workload of first calls: from the shell, and on a warm session."""
+LAKE = "lake"
+"""Workload of many small tables."""
+MANY = "files"
+"""Workload of logs of many files."""
 QUICK_SCALE = 0.02
-KNOWN = (*WORKLOADS, *AGEING, METADATA, MIGRATION, START)
+KNOWN = (*WORKLOADS, *AGEING, METADATA, MIGRATION, START, LAKE, MANY)
 """All workloads."""
 RIVALS = tuple(dict.fromkeys([*CONTENDERS, *KEEPERS]))
 """All contenders."""
@@ -143,8 +148,11 @@ def _time(track: Track, named: Sequence[str], formats: Sequence[str], run: repor
     """Run the workloads without contenders."""
     if MIGRATION in named:
         _move(track, run)
-    if START in named:
-        _begin(track, formats, run)
+    for name, goals in ((START, start.starts), (LAKE, lake.lakes)):
+        if name in named:
+            _begin(goals(track.spark, track.folder, formats, track.repeat), run)
+    if MANY in named:
+        many.main(formats=",".join(formats))
 
 
 def _move(track: Track, run: report.Run) -> None:
@@ -156,9 +164,9 @@ def _move(track: Track, run: report.Run) -> None:
         run.keep()  # results are saved even if a later migration fails
 
 
-def _begin(track: Track, chosen: Sequence[str], run: report.Run) -> None:
+def _begin(goals: Iterable[Goal], run: report.Run) -> None:
     """Time first calls, and print each result immediately."""
-    for goal in start.starts(track.spark, track.folder, chosen, track.repeat):
+    for goal in goals:
         run.moved.append(goal)
         console.print(f"{goal.what}: {goal.found}", highlight=False)
         run.keep()
@@ -182,9 +190,9 @@ def _race(track: Track, chosen: Sequence[tuple[str, str]], run: report.Run) -> N
         console=Console(stderr=True),
     ) as bar:  # fmt: skip
         task = bar.add_task("", total=len(chosen))
-        step = partial(_describe, bar, task)
+        step, tell = partial(_describe, bar, task), partial(console.print, highlight=False)
         for workload, format_ in chosen:
-            results, failed = race(track, WORKLOADS[workload], format_, step)
+            results, failed = race(track, WORKLOADS[workload], format_, step, tell)
             if results:
                 run.found[workload, format_] = {each.contender: each for each in results}
             run.failed |= {f"{workload}, {format_}, {who}": why for who, why in failed.items()}

@@ -29,6 +29,7 @@ class Format(Protocol):
     """Tables of one format with the same rows."""
 
     reports: list[Report]
+    target: int
 
     def fresh(self, name: str) -> str:
         """Make a contender's table in its state before the rewrite, and return its name."""

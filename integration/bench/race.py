@@ -74,7 +74,11 @@ class Track:
 
 
 def race(
-    track: Track, workload: Workload, format_: str, step: Callable[[str], None]
+    track: Track,
+    workload: Workload,
+    format_: str,
+    step: Callable[[str], None],
+    tell: Callable[[str], None],
 ) -> tuple[list[Result], dict[str, str]]:
     """Let each contender rewrite the same table, in turn.
 
@@ -83,6 +87,7 @@ def race(
         workload: The table.
         format_: Format of the table.
         step: Called with a description before each rewrite.
+        tell: Called with the figures of each rewrite, as soon as they are known.
 
     Returns:
         The results, empty if no selected contender supports the format; and the reasons of failed
@@ -118,6 +123,12 @@ def race(
             if name not in found:
                 found[name] = look(name, table)
             found[name].efforts.append(effort)
+            read = found[name].shares
+            tell(
+                f"{workload.name}, {format_}, {name}, round {number + 1}: {effort.seconds:.1f} s, "
+                f"{read.in_files.mean():.1%} of the rows to read by file, "
+                f"{read.in_row_groups.mean():.1%} by row group"
+            )
     if OURS in found:
         report = made.reports[0]
         found[OURS].predicted, found[OURS].found = report.plan.share_after, report.share_after

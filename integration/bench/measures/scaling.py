@@ -48,7 +48,7 @@ def scaling(track: Track, format_: str, step: Callable[[str], None]) -> list[Poi
         track = replace(track, spark=session(track.folder, cores), asked=1, only=(COPY, OURS))
         at = replace(track, scale=scale, files=files)
         step(f"{cores} cores, scale {scale:g}")
-        results, _ = race(at, WORKLOADS["lineitem"], format_, lambda _: None)
+        results, _ = race(at, WORKLOADS["lineitem"], format_, step, step)
         found = {result.contender: result for result in results}
         efforts = found[OURS].efforts
         points.append(

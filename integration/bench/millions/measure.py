@@ -4,10 +4,8 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import zadapter
 import zadapter.spark
+from integration.bench.measures.calls import Clock
 from integration.bench.millions.facts import KEYS, ROWS, TARGET
 from zadapter.backend.plugins import load
 from zadapter.rewrite.verify import stage_and_check
@@ -41,32 +40,9 @@ def session(memory: str) -> SparkSession:
     )
 
 
-@dataclass(frozen=True)
-class Clock:
-    """Time, and seconds of CPU of this process and its JVM, which other work hardly changes."""
-
-    java: int
-    seconds: float
-    busy: float
-
-    @classmethod
-    def of(cls, spark: SparkSession) -> "Clock":
-        """Read the clocks."""
-        java = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001 - no door
-        return cls(java, time.perf_counter(), _busy(java))
-
-    def since(self) -> dict[str, float]:
-        """Return what has passed."""
-        return {
-            "seconds": time.perf_counter() - self.seconds,
-            "cpu": _busy(self.java) - self.busy,
-        }
-
-
-def _busy(java: int) -> float:
-    fields = Path(f"/proc/{java}/stat").read_text().rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
+def _passed(clock: Clock) -> dict[str, float]:
+    passed = clock.since()
+    return {"seconds": passed.seconds, "cpu": passed.core_seconds}
 
 
 def _open(spark: SparkSession, format_: str, table: str) -> Mapping[str, float]:
@@ -110,7 +86,7 @@ def _commit(spark: SparkSession, format_: str, table: str) -> Mapping[str, float
         )
         clock = Clock.of(spark)
         backend.commit(change)
-        return {"files": removed.num_rows, **clock.since()}
+        return {"files": removed.num_rows, **_passed(clock)}
 
 
 CALLS: Mapping[str, Callable[[SparkSession, str, str], Mapping[str, float]]] = {
@@ -134,7 +110,7 @@ def measure(call: str, format_: str, table: str, memory: str) -> dict[str, float
     clock = Clock.of(spark)
     found = CALLS[call](spark, format_, table)
     return {
-        **clock.since(),
+        **_passed(clock),
         **found,
         "python": _peak("self"),
         "java": _peak(clock.java),
