@@ -3,15 +3,18 @@
 from collections import Counter
 from random import Random
 
+import pytest
+
 from tests.kit.memory_log import Time
 from tests.kit.row_log import RowLog
+from tests.kit.variants import slow
 from zadapter.backend.commit import Landed, commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import ConflictError, StaleRewriteError, UnknownOutcomeError
 from zadapter.rewrite.rebase import Rebaser, is_hopeless
 from zadapter.table.snapshot import keys
 
-HISTORIES = 4_000
+HISTORIES = range(2_000), range(2_000, 4_000)
 DELETED = 0.15
 """Share of the rows that one delete removes."""
 MOVES = {
@@ -102,10 +105,11 @@ def history(seed):
     return log, change, rebaser, outcome
 
 
-def test_no_history_loses_doubles_or_resurrects_a_row():
+@pytest.mark.parametrize("seeds", [HISTORIES[0], *slow(HISTORIES[1])], ids=str)
+def test_no_history_loses_doubles_or_resurrects_a_row(seeds):
     """Whatever other writers do meanwhile, the commit holds the rows that the head held."""
     seen = Counter()
-    for seed in range(HISTORIES):
+    for seed in seeds:
         log, change, rebaser, outcome = history(seed)
         landed = [number for number, v in enumerate(log.versions) if v.commit == change.id]
         assert len(landed) <= 1, seed
@@ -137,7 +141,7 @@ def test_no_history_loses_doubles_or_resurrects_a_row():
         "too many",
         "returned",
     ]
-    assert all(seen[kind] >= 20 for kind in kinds), seen
+    assert all(seen[kind] >= 10 for kind in kinds), seen
 
 
 def test_a_delete_of_few_rows_does_not_stop_a_rewrite():

@@ -5,6 +5,7 @@ import re
 import pytest
 from pyspark.sql import functions as F
 
+from tests.kit.variants import slow_but
 from zadapter.errors import UnknownColumnError, UsageError
 from zadapter.layout import zvalue as arrow
 from zadapter.spark.zvalue_expression import zvalue
@@ -27,7 +28,8 @@ def cases(table):
 
 
 @pytest.mark.parametrize(
-    ("ansi", "zone"), [("true", "America/Los_Angeles"), ("false", "Asia/Kathmandu")]
+    ("ansi", "zone"),
+    [("true", "America/Los_Angeles"), *slow_but(of=[("false", "Asia/Kathmandu")])],
 )
 def test_spark_and_arrow_agree(rows, table, conf, ansi, zone):
     """Every type, every special value, whatever the session's settings."""

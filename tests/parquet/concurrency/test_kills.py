@@ -158,7 +158,7 @@ class Trial:
                 yield where, Folder(root)
 
 
-SOME = ("append", "rewrite", "vacuum", "publish")
+SOME = ("append", "rewrite", "vacuum")
 
 
 @pytest.mark.parametrize("name", [*SOME, *slow(*(name for name in STORIES if name not in SOME))])

@@ -17,8 +17,8 @@ from zadapter_parquet.log import log
 from zadapter_parquet.operations import vacuuming
 from zadapter_parquet.store.contract import Outcome
 
-SOME = range(40, 70)
-MORE = (range(40), *(range(n, n + 100) for n in range(70, 10_000, 100)))
+SOME = range(52, 67)
+MORE = (range(52), range(67, 100), *(range(n, n + 100) for n in range(100, 10_000, 100)))
 ENOUGH = range(50, 3_000)
 """Seeds of which one at least finds a broken rule; each rule that is tried is found by 62."""
 
