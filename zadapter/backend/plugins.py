@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from zadapter.backend.contract import Factory
 from zadapter.backend.format import Format
-from zadapter.errors import MissingBackendError, extra
+from zadapter.errors import MissingBackendError, UsageError, extra
 
 GROUP = "zadapter.backends"
 
@@ -26,13 +26,16 @@ def load(name: str) -> Factory:
     return _load(_entry(name))
 
 
-def check(name: str) -> None:
-    """Check that one installed package provides the backend *name*, without importing it.
+def check(name: object) -> str:
+    """Return the name of a backend that one installed package provides, without importing it.
 
     Raises:
+        UsageError: *name* is not text.
         MissingBackendError: No installed package provides the backend, or more than one does.
     """
-    _entry(name)
+    if not isinstance(name, str):
+        raise UsageError(f"{name!r} is not the name of a format")
+    return _entry(name).name
 
 
 def _entry(name: str) -> EntryPoint:

@@ -11,7 +11,7 @@ import typer
 
 from zadapter.backend import plugins
 from zadapter.errors import UsageError
-from zadapter.planning.options import AUTO, OPTIONS, Options, default_of
+from zadapter.planning.options import AUTO, KEYWORDS, OPTIONS, Options, default_of
 
 Table = Annotated[
     str,
@@ -178,8 +178,6 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "tiers": parse_tiers,
 }
 """Parsers of the options whose values have a syntax of their own on the command line."""
-KEYWORDS = tuple(name for name, row in OPTIONS.items() if not row.python_only)
-"""Names of the options that the command line and files of tables have."""
 
 
 def option_of(name: str) -> Any:

@@ -1,24 +1,26 @@
 """Files that list tables and their options, in TOML."""
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from zadapter.backend import plugins
 from zadapter.base.locations import check_local
-from zadapter.cli.command_options import KEYWORDS
+from zadapter.base.toml_files import (
+    Mistakes,
+    Readers,
+    check_keys,
+    parse_file,
+    prefix_lines,
+    read_table,
+    table_at,
+    tables_at,
+)
 from zadapter.errors import UsageError
-from zadapter.planning.options import RENAMED, check_option, check_table
+from zadapter.planning.options import KEYWORDS, OLD_KEYWORDS, check_option, check_table
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_TABLE_KEYS = ("table", "backend", *KEYWORDS)
 _EXAMPLE = '[[tables]] with table = "lake/events" and by = ["a", "b"]'
 
 
@@ -40,28 +42,34 @@ def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
     Raises:
         UsageError: The file cannot be read, or has mistakes; the message lists all of them.
     """
-    content = _parse_toml(path)
-    mistakes = list(_find_unknown_keys(content, ("defaults", "tables"), "the file"))
-    defaults, tables = content.get("defaults", {}), content.get("tables")
-    if not isinstance(defaults, dict):
-        mistakes.append(f"defaults must be a table of options: [defaults], not {defaults!r}")
-        defaults = {}
-    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
-        mistakes.append(f"the file lists no tables; write {_EXAMPLE}")
-        tables = []
-    mistakes += _mistakes(defaults, "[defaults]", _TABLE_KEYS[1:])
+    content = parse_file(path)
+    with prefix_lines(str(path)):
+        return _parse(content, conf)
+
+
+def _parse(content: Mapping[str, Any], conf: Mapping[str, str]) -> list[TableOptions]:
+    defaults: Mapping[str, Any] = {}
+    tables: Sequence[Mapping[str, Any]] = ()
+    mistakes = Mistakes()
+    with mistakes.at("the file"):
+        check_keys(content, ("defaults", "tables"))
+    with mistakes.at():
+        defaults = table_at(content, "defaults")
+    with mistakes.at():
+        tables = tables_at(content, "tables", _EXAMPLE)
+    with mistakes.at("[defaults]"):
+        read_table(defaults, _DEFAULTS, reasons=OLD_KEYWORDS)
     names: list[str] = []
     for number, entry in enumerate(tables, 1):
         name = str(entry.get("table", f"table {number}"))
-        mistakes += _mistakes(entry, name, _TABLE_KEYS)
-        mistakes += _find_missing_table(entry.get("table"), name, conf)
-        if "table" not in entry:
-            mistakes.append(f"{name}: the key 'table' is missing")
+        with mistakes.at(name):
+            read_table(entry, _ENTRY, needed=("table",), reasons=OLD_KEYWORDS)
+        with mistakes.at(name, "table"):
+            check_local([entry["table"]] if isinstance(entry.get("table"), str) else [], conf)
         if name in names:
-            mistakes.append(f"{name}: the table is listed twice")
+            mistakes.add(name, "the table is listed twice")
         names.append(name)
-    if mistakes:
-        raise UsageError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
+    mistakes.refuse()
     return [
         TableOptions(
             entry["table"], {k: v for k, v in {**defaults, **entry}.items() if k != "table"}
@@ -70,68 +78,14 @@ def load(path: Path, conf: Mapping[str, str]) -> list[TableOptions]:
     ]
 
 
-def _parse_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: the file cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the file is not UTF-8: {error.reason}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: the file is not TOML: {error}") from error
+def _check_table(given: object) -> None:
+    if not isinstance(given, str):
+        raise UsageError(f"{given!r} is not a table; pass a path or an identifier")
+    check_table(given)
 
 
-def _find_missing_table(table: object, where: str, conf: Mapping[str, str]) -> list[str]:
-    try:
-        check_local([table] if isinstance(table, str) else [], conf)
-    except UsageError as error:
-        return [f"{where}: table: {error}"]
-    return []
-
-
-def _mistakes(entry: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Iterator[str]:
-    """Yield what is wrong with the keys and values of one table of the file."""
-    yield from _find_unknown_keys(entry, known, where)
-    for key in [key for key in entry if key in known]:
-        if mistake := _mistake(key, entry[key]):
-            yield f"{where}: {key}: {mistake}"
-
-
-def _mistake(key: str, value: Any) -> str | None:
-    """Return what is wrong with the value of a key by itself, or None."""
-    try:
-        _check(key, value)
-    except UsageError as error:
-        return str(error)
-    return None
-
-
-def _find_unknown_keys(
-    entry: Mapping[str, Any], known: tuple[str, ...], where: str
-) -> Iterator[str]:
-    for key in entry:
-        new = RENAMED.get(key.replace("-", "_"))
-        if new in known:
-            yield f"{where}: the key {key!r} was renamed; write {new!r}"
-        elif key not in known:
-            near = get_close_matches(key.replace("-", "_"), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
-            yield f"{where}: unknown key {key!r}; {hint}"
-
-
-def _check(key: str, value: Any) -> None:
-    """Check the value of a key by itself.
-
-    Raises:
-        UsageError: No table can have this value.
-    """
-    if key == "table":
-        if not isinstance(value, str):
-            raise UsageError(f"{value!r} is not a table; pass a path or an identifier")
-        check_table(value)
-    elif key == "backend":
-        if not isinstance(value, str):
-            raise UsageError(f"{value!r} is not the name of a format")
-        plugins.check(value)
-    else:
-        check_option(key, value)
+_DEFAULTS: Readers = {
+    "backend": plugins.check,
+    **{name: partial(check_option, name) for name in KEYWORDS},
+}
+_ENTRY: Readers = {"table": _check_table, **_DEFAULTS}

@@ -160,6 +160,11 @@ def _check_backoff(given: object, name: str) -> None:
         raise UsageError(f"{name}= must be a zadapter.Backoff, not {given!r}")
 
 
+def _check_queries(given: object, name: str) -> None:
+    if isinstance(given, Real | Mapping) or (isinstance(given, str) and not given.strip()):
+        raise UsageError(f"{name}= must be a list of texts, a path or a DataFrame, not {given!r}")
+
+
 def _check_columns(given: Any, argument: str) -> list[str]:
     if hasattr(given, "best"):
         raise UsageError(f"{argument}= takes column names or the best of an advice; pass its .best")
@@ -238,7 +243,7 @@ class Options:
     queries: object = _option(
         None,
         "A query log, as for advise; by=auto takes the keys that suit it best.",
-        lambda given, _: given,  # it is read later, and `advised` replaces it
+        _check_queries,  # it is read later, and `advised` replaces it
         "PATH",
     )
     bloom_filters: Sequence[str] | None = _option(
@@ -463,6 +468,10 @@ OPTIONS: Mapping[str, Row] = {
     each.name: each.metadata["row"] for each in fields(Options) if "row" in each.metadata
 }
 """The table of options, by name."""
+KEYWORDS = tuple(name for name, row in OPTIONS.items() if not row.python_only)
+"""Names of the options that the command line and files of tables have."""
+OLD_KEYWORDS = {old: f"was renamed; write {new!r}" for old, new in RENAMED.items()}
+"""What to write instead of the names that older releases had."""
 
 
 def default_of(name: str) -> Any:
