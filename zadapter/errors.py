@@ -91,10 +91,15 @@ class UnknownTableError(UsageError):
     Attributes:
         exists: Whether something else has the name, such as a view, so that the message states more
             than that a backend has found nothing.
+        unregistered: Format of the files of a folder without a log, which the caller has to name;
+            None: there are no such files.
     """
 
-    def __init__(self, message: str, *, exists: bool = False) -> None:
+    def __init__(
+        self, message: str, *, exists: bool = False, unregistered: str | None = None
+    ) -> None:
         self.exists = exists
+        self.unregistered = unregistered
         super().__init__(message)
 
 

@@ -173,3 +173,15 @@ def test_files_that_went_or_changed_are_named(tmp_path):
     for uri, size in [(gone.as_uri(), 4), (cut.as_uri(), 5), ("s3://b/y", 4)]:
         with pytest.raises(VerificationError, match=re.escape(uri)):
             check_present({kept.as_uri(): 4, uri: size}, {"s3://b/x": 4}.get)
+
+
+def test_spellings_of_a_location_are_identified(tmp_path, monkeypatch):
+    """Links, schemes and slashes differ between the log, the catalog and the user."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    local = {f"{tmp_path}/t", f"file:{tmp_path}/t/", f"file://{tmp_path}/link", "t", "./link"}
+    stored = {"s3://lake/t", "s3a://lake/t/", "s3n://key@lake/u/../t"}
+
+    assert len(set(map(locations.identify, local))) == 1
+    assert len(set(map(locations.identify, stored))) == 1
+    assert len(set(map(locations.identify, [*local, *stored, "hdfs://lake/t", "s3://b/t"]))) == 4

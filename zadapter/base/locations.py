@@ -7,7 +7,7 @@ import os
 import os.path
 import posixpath
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -114,6 +114,15 @@ def folders_below(location: str, folder: str) -> tuple[str, ...] | None:
     same = (below.store, below.name, below.account) == (above.store, above.name, above.account)
     inside = below.folders[: len(above.folders)] == above.folders
     return below.folders[len(above.folders) :] if same and inside else None
+
+
+def identify(location: str) -> Hashable:
+    """Return a value that is equal for all spellings of a location.
+
+    Args:
+        location: Location, with or without a scheme, unescaped; links on local disk are followed.
+    """
+    return _parse_location(location)
 
 
 def _parse_location(location: str) -> _Location:

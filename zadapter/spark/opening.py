@@ -230,6 +230,7 @@ def _try_backend(
                     f"{table} has no log; pass backend={factory.format.name!r} (--backend "
                     f"{factory.format.name}) to create a table from its files",
                     exists=True,
+                    unregistered=factory.format.name,
                 )
             left.pop_all()
     except (UnknownTableError, MissingBackendError, SessionError) as error:
