@@ -91,7 +91,7 @@ def find_pending(
     chosen = list(found.rewrites)
     after = _after(request, space, chosen, before)
     alone = after if len(first) == len(chosen) else _after(request, space, first, before)
-    if first and not _pays(files, request, first, before, alone):
+    if first and not first_pays(request, first, (before, alone)):
         chosen = [each for each in chosen if each.reason is not Reason.FIRST]
         after = _after(request, space, chosen, before)
     groups = groups_of(chosen)
@@ -114,23 +114,34 @@ def _waiting(found: Maintenance) -> int:
     return sum(rewrite.raw for rewrite in found.declined)
 
 
-def _pays(
-    files: pa.Table, request: Request, first: Sequence[Rewrite], before: float, after: float
+def first_pays(
+    request: Request,
+    first: Sequence[Rewrite],
+    by_file: tuple[float, float],
+    by_row_group: tuple[float, float] | None = None,
 ) -> bool:
-    """Return whether the first rewrite of files pays, judged by the bounds of files."""
+    """Return whether the first rewrite of files pays, judged by the bounds of files.
+
+    Args:
+        request: The layout that they get.
+        first: The rewrites.
+        by_file: Mean share of rows in files that a filter reads before and after.
+        by_row_group: The same in row groups; None: it is not predicted.
+    """
     if filter_weights(request) is not None or request.bloom_filters:
         return True  # such a layout is for other filters than those that are predicted
+    layouts = [each.table["layout"].take(pa.array(each.members)) for each in first]
+    groups = by_row_group or (None, None)
     return Effect(
         rows=sum(each.rows for each in first),
         files_before=sum(len(each.members) for each in first),
         files_after=sum(each.cut_into for each in first),
-        clustered=any(files["layout"].take(pa.array(r.members)).null_count < len(r.members)
-                      for r in first),
-        share_before=before,
-        share_after=after,
-        row_group_share_before=None,
-        row_group_share_after=None,
-    ).pays  # fmt: skip
+        clustered=any(each.null_count < len(each) for each in layouts),
+        share_before=by_file[0],
+        share_after=by_file[1],
+        row_group_share_before=groups[0],
+        row_group_share_after=groups[1],
+    ).pays
 
 
 def _after(request: Request, space: Space, chosen: Sequence[Rewrite], before: float) -> float:
@@ -139,8 +150,8 @@ def _after(request: Request, space: Space, chosen: Sequence[Rewrite], before: fl
         return before
     rows, total = space.boxes.rows, max(1, int(space.boxes.rows.sum()))
     largest = sorted(chosen, key=lambda each: -each.bytes)[:PREDICTED]
-    read = sum(rows_of_files(space.ranges, request, space.rows_at, cells)
-               for cells in (_cells(request, space, each) for each in largest))  # fmt: skip
+    read = sum(float(rows_of_files(space.ranges, request, space.rows_at, cells).sum())
+               for cells in (cells_after(request, space, each) for each in largest))  # fmt: skip
     replaced = np.concatenate([each.members for each in chosen])
     predicted = sum(int(rows[each.members].sum()) for each in largest)
     read *= int(rows[replaced].sum()) / max(1, predicted)
@@ -151,11 +162,13 @@ def _after(request: Request, space: Space, chosen: Sequence[Rewrite], before: fl
     return min(1.0, read / total)
 
 
-def _cells(request: Request, space: Space, rewrite: Rewrite) -> Cells:
+def cells_after(request: Request, space: Space, rewrite: Rewrite) -> Cells:
     """Return the boxes of the files that a rewrite writes."""
     boxes, members = space.boxes, rewrite.members
     replaced = part(boxes, members)
     inside: Ints = draw_positions(
         replaced.low, replaced.high, replaced.rows, int(np.clip(A_CELL * rewrite.cut_into, *DRAWN))
     )
-    return predict_cells(request, inside, rewrite.ahead, rewrite.rows, rewrite.cut_into, 1)
+    return predict_cells(
+        request, inside, rewrite.ahead, rewrite.rows, rewrite.cut_into, rewrite.row_groups
+    )
