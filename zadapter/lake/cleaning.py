@@ -1,0 +1,344 @@
+"""Clean-up of a table after its rewrite, by its format's own procedures."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from math import ceil
+
+from pyspark.sql import SparkSession
+
+from zadapter.backend.contract import VersionedBackend, is_versioned
+from zadapter.base.interrupts import interruptible, reraise
+from zadapter.base.names import quote, split, text_literal
+from zadapter.base.outcome import sending
+from zadapter.base.printable import printable
+from zadapter.base.secrets import mask_secrets
+from zadapter.base.translate_errors import root_cause, texts, translate_errors
+from zadapter.errors import EngineError, UnsupportedError, UsageError
+from zadapter.lake.settings import Keep
+from zadapter.spark.clone import scratch, set_all
+from zadapter.spark.opening import OpenTable, open_in
+
+_Run = Callable[[], Mapping[str, int]]
+_OPEN = "open"
+"""Name of the step that opens the table, which is reported only if it fails."""
+_DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
+_EVER = timedelta(days=36_500)
+"""Longer than any table is old; times before year 1 do not exist."""
+_NO_DRY_RUN = "Iceberg has no dry run of this procedure, which deletes no files"
+_AT_MOST = (
+    "the number of snapshots at most: Iceberg keeps more if gc.enabled is false, or as "
+    "history.expire.min-snapshots-to-keep and the settings of a branch demand"
+)
+_VACUUM_SETTINGS = {
+    # off, a retention shorter than the table's own would delete files that readers need, or files
+    # that another table shares
+    "spark.databricks.delta.retentionDurationCheck.enabled": "true",
+    # on, as since Delta 4.1, RETAIN is ignored, and so is a retention longer than the table's own
+    "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
+    # paths may contain ${...}
+    "spark.sql.variable.substitute": "false",
+}
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+"""Number of tasks in which Delta lists any table; Spark's default of 10 000 takes minutes."""
+_TOO_SHORT = "retention period"
+"""What Delta's error about a retention that is too short says in all releases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """What one step of a clean-up has done, or would do."""
+
+    step: str
+    """The procedure or command, as its format names it; ``open``: the table cannot be opened."""
+    counts: Mapping[str, int]
+    """What the step has deleted or replaced, or would, by name; empty: nothing, or unknown.
+
+    The names are those of Iceberg's results. ``orphan_files``, ``paths`` (files and folders of a
+    ``VACUUM``, as its dry run lists them right before) and ``files`` (of a Parquet table) are
+    listings. ``expired_snapshots`` is of dry runs."""
+    seconds: float
+    note: str | None = None
+    """What the counts do not say; None: they say it all."""
+    error: str | None = None
+    """Why the step failed, and so the last one; None: it succeeded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A step of a clean-up, as SQL."""
+
+    name: str
+    query: str | None = None
+    """A statement whose result is counted; None: there is none, and nothing is counted."""
+    listed: str | None = None
+    """What each row of the result is; None: the result is one row of counts."""
+    then: str | None = None
+    """A statement that runs if the query lists anything."""
+    note: str | None = None
+    refusal: str | None = None
+    """Why the step is refused, and what to do; None: it is not."""
+
+
+def clean(
+    spark: SparkSession,
+    table: str,
+    format: str,  # noqa: A002 - as the fields of a lake's values
+    keep: Keep,
+    *,
+    dry_run: bool,
+) -> tuple[Cleaned, ...]:
+    """Delete what a table no longer needs, by the procedures of its format, in the safe order.
+
+    The caller must not clean a table whose rewrite has failed or has an unknown outcome.
+
+    - **Iceberg**: ``rewrite_position_delete_files``, ``expire_snapshots`` and ``rewrite_manifests``
+      if ``keep.versions`` is set, then ``remove_orphan_files`` if ``keep.orphans`` is set, which
+      Iceberg refuses for less than 24 hours. The table must have a name in a catalog, since no
+      procedure takes a path.
+    - **Delta**: ``VACUUM``. It has one retention for files of older versions and for orphans, so
+      the longer one of both applies, in whole hours. Without ``keep.orphans``, it is
+      ``VACUUM ... LITE``, which deletes only files that the log names. Without ``keep.versions``,
+      it is refused. Delta's check is on, whatever the session says: no retention may be shorter
+      than the table's ``delta.deletedFileRetentionDuration``. Checkpoints and the clean-up of the
+      log are left to Delta.
+    - **Parquet**: :func:`zadapter.vacuum`, by the longer retention. It deletes no files that are
+      unknown to zadapter, so ``keep.orphans`` alone is refused.
+
+    Args:
+        spark: A session.
+        table: A path or an identifier.
+        format: Name of the table's format.
+        keep: How long older versions and orphans are kept; None of them: nothing is deleted.
+        dry_run: Only report what would be deleted.
+
+    Returns:
+        The steps in their order. After a failed step, which is the last one, no other runs.
+    """
+    if keep == Keep():
+        return ()
+    start = time.monotonic()
+    with interruptible(spark.sparkContext), ExitStack() as left:
+        try:
+            with translate_errors(table):
+                check(keep)
+                opened = left.enter_context(open_in(spark, table, format, spark))
+                steps = _steps(opened, keep, dry_run=dry_run)
+        except Exception as error:  # noqa: BLE001 - a failure stays with its table
+            return (_failed(_OPEN, error, start),)
+        done = list[Cleaned]()
+        for step, run in steps:
+            done.append(_take(table, step, run))
+            if done[-1].error is not None:
+                break
+        return tuple(done)
+
+
+def check(keep: Keep) -> None:
+    """Refuse negative times: a clean-up would delete files of writes that are under way.
+
+    Raises:
+        UsageError: A time is negative.
+    """
+    for name, kept in (("versions", keep.versions), ("orphans", keep.orphans)):
+        if kept is not None and kept < timedelta(0):
+            raise UsageError(f"keep.{name} must not be negative: {kept}")
+
+
+def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, _Run]]:
+    """Return the steps of a table's clean-up, and the functions that take them.
+
+    Raises:
+        UnsupportedError: The table's format has no clean-up that zadapter knows.
+    """
+    spark, name = opened.user_session, opened.factory.format.name
+    if is_versioned(opened.backend):
+        step, kept = vacuum_step("zadapter.vacuum", keep)
+        return [(step, partial(_vacuum, opened.backend, opened.name, kept, dry_run=dry_run))]
+    if name == "iceberg":
+        identifier = opened.snapshot().identifier
+        now = datetime.now(timezone.utc)
+        steps = iceberg_steps(identifier, keep, now, dry_run=dry_run)
+        return [(step, partial(_execute, spark, step)) for step in steps]
+    if name == "delta":
+        snapshot = opened.snapshot()
+        target = snapshot.identifier or f"delta.{quote((snapshot.location,))}"
+        step = delta_step(target, keep, dry_run=dry_run)
+        return [(step, partial(_vacuum_delta, spark, step))]
+    raise UnsupportedError(f"zadapter knows no clean-up of the format {name}")
+
+
+def iceberg_steps(
+    identifier: str | None, keep: Keep, now: datetime, *, dry_run: bool
+) -> tuple[Step, ...]:
+    """Return the steps for an Iceberg table: orphans go last, when no snapshot expires any more.
+
+    Args:
+        identifier: The table with its catalog, quoted for SQL; None: it was found by path.
+        keep: How long older versions and orphans are kept.
+        now: The time from which on these times are counted back.
+        dry_run: Whether nothing is deleted.
+    """
+    if identifier is None:
+        name = "expire_snapshots" if keep.versions is not None else "remove_orphan_files"
+        by_path = "Iceberg's procedures take no paths; pass the table by its name in a catalog"
+        return (Step(name=name, refusal=by_path),)
+    steps = list[Step]()
+    if keep.versions is not None:
+        steps += _expiry(identifier, _timestamp(now, keep.versions), dry_run=dry_run)
+    if keep.orphans is not None:
+        older = _timestamp(now, keep.orphans)
+        call = _call(
+            "remove_orphan_files", identifier, older_than=older, dry_run=str(dry_run).lower()
+        )
+        short = (
+            f"Iceberg refuses to remove orphans younger than 24 hours: keep.orphans is "
+            f"{keep.orphans}; set at least 24h"
+        )
+        steps.append(
+            Step(
+                name="remove_orphan_files",
+                query=call,
+                listed="orphan_files",
+                refusal=short if keep.orphans < _DAY else None,
+            )
+        )
+    return tuple(steps)
+
+
+def _expiry(identifier: str, older: str, *, dry_run: bool) -> tuple[Step, ...]:
+    positions, manifests = "rewrite_position_delete_files", "rewrite_manifests"
+    if dry_run:
+        listing = (  # quoted by the backend
+            f"SELECT count(*) AS expired_snapshots FROM {identifier}.snapshots WHERE committed_at "  # noqa: S608
+            f"< {older} AND snapshot_id NOT IN (SELECT snapshot_id FROM {identifier}.refs)"
+        )
+        return (
+            Step(name=positions, note=_NO_DRY_RUN),
+            Step(name="expire_snapshots", query=listing, note=_AT_MOST),
+            Step(name=manifests, note=_NO_DRY_RUN),
+        )
+    expire = _call("expire_snapshots", identifier, older_than=older)
+    return (
+        Step(name=positions, query=_call(positions, identifier)),
+        Step(name="expire_snapshots", query=expire),
+        Step(name=manifests, query=_call(manifests, identifier)),
+    )
+
+
+def _call(procedure: str, identifier: str, **arguments: str) -> str:
+    """Return a call in the table's catalog: Iceberg looks in it alone."""
+    catalog = quote(split(identifier)[:1])
+    given = {"table": text_literal(identifier)} | arguments
+    listed = ", ".join(f"{name} => {value}" for name, value in given.items())
+    return f"CALL {catalog}.system.{procedure}({listed})"
+
+
+def _timestamp(now: datetime, kept: timedelta) -> str:
+    """Return the time until which things expire, with a zone, since the session's may be any."""
+    moment = now.astimezone(timezone.utc) - min(kept, _EVER)
+    return f"TIMESTAMP '{moment.isoformat(' ', 'milliseconds')}'"
+
+
+def delta_step(target: str, keep: Keep, *, dry_run: bool) -> Step:
+    """Return the ``VACUUM`` of a Delta table.
+
+    Hours are rounded up, since Delta rounds to the nearest hour. The files are listed first: a
+    ``VACUUM`` without any would still commit its start and its end, which change the version.
+
+    Args:
+        target: The table for SQL.
+        keep: How long older versions and orphans are kept.
+        dry_run: Whether nothing is deleted.
+    """
+    step, kept = vacuum_step("VACUUM", keep)
+    lite = " LITE" if keep.orphans is None else ""
+    command = f"VACUUM {target}{lite} RETAIN {ceil(kept / _HOUR)} HOURS"
+    return replace(
+        step, query=f"{command} DRY RUN", listed="paths", then=None if dry_run else command
+    )
+
+
+def vacuum_step(name: str, keep: Keep) -> tuple[Step, timedelta]:
+    """Return a step that deletes files of versions and orphans alike, and how long it keeps them.
+
+    Args:
+        name: Name of the step.
+        keep: How long older versions and orphans are kept.
+    """
+    refusal = None
+    if keep.versions is None:
+        refusal = (
+            f"{name} deletes files of older versions, too; set keep.versions, or remove "
+            "keep.orphans"
+        )
+    return Step(name=name, refusal=refusal), max(
+        kept for kept in (keep.versions, keep.orphans) if kept is not None
+    )
+
+
+def _take(table: str, step: Step, run: _Run) -> Cleaned:
+    start = time.monotonic()
+    if step.refusal is not None:
+        return _failed(step.name, UnsupportedError(f"{table}: {step.refusal}"), start)
+    try:
+        with translate_errors(table):
+            counts = run()
+    except Exception as error:  # noqa: BLE001 - a failure stays with its table
+        return _failed(step.name, error, start)
+    seconds = time.monotonic() - start
+    return Cleaned(step=step.name, counts=counts, seconds=seconds, note=step.note)
+
+
+def _failed(step: str, error: Exception, start: float) -> Cleaned:
+    """Return a failed step, unless the caller's own exception has ended it."""
+    reraise(error)
+    cause = error.__cause__ if isinstance(error, EngineError) else None
+    text = str(error) if cause is None else root_cause(texts(cause))
+    return Cleaned(
+        step=step, counts={}, seconds=time.monotonic() - start, error=printable(mask_secrets(text))
+    )
+
+
+def _execute(spark: SparkSession, step: Step) -> Mapping[str, int]:
+    """Run the statements of a step, and return the counts."""
+    if step.query is None:
+        return {}
+    found = spark.sql(step.query)
+    if step.listed is None:
+        rows = [row.asDict() for row in found.collect()]
+        return {name: int(n) for row in rows for name, n in row.items() if n is not None}
+    count = found.count()
+    if count and step.then is not None:
+        spark.sql(step.then)
+    return {step.listed: count}
+
+
+def _vacuum_delta(spark: SparkSession, step: Step) -> Mapping[str, int]:
+    """Run ``VACUUM`` with Delta's check on, and with the retention that it names."""
+    asked = int(spark.conf.get(_LISTING) or 1)
+    with scratch(spark) as clone:
+        tasks = min(asked, int(clone.conf.get(_LISTING) or 1))
+        set_all(clone, _VACUUM_SETTINGS | {_LISTING: str(tasks)})
+        try:
+            return _execute(clone, step)
+        except Exception as error:
+            if _TOO_SHORT not in str(error):
+                raise
+            raise UnsupportedError(
+                "Delta refuses a retention shorter than the table's property "
+                "delta.deletedFileRetentionDuration (7 days if it is not set); keep versions and "
+                "orphans as long, or change the property"
+            ) from error
+
+
+def _vacuum(
+    backend: VersionedBackend, table: str, kept: timedelta, *, dry_run: bool
+) -> Mapping[str, int]:
+    """Delete files as :func:`zadapter.vacuum` does."""
+    with nullcontext() if dry_run else sending():
+        return {"files": len(backend.vacuum(table, kept, dry_run=dry_run).paths)}
