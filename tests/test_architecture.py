@@ -24,6 +24,7 @@ FLOORS = (
     ("rewrite", "inspection"),
     ("migration",),
     ("api",),
+    ("lake",),
     ("cli",),
 )
 """The packages of the core, each of which imports only lower floors; errors belong to base."""
@@ -33,6 +34,7 @@ JAVA = ("zadapter.spark.jvm", "zadapter.spark.compat")
 PURE = (
     *(f"zadapter.{name}" for floor in FLOORS[:4] for name in floor),
     *("zadapter.errors", "zadapter.report", "zadapter.inspection", "zadapter.rewrite.tally"),
+    "zadapter.lake.settings",
 )
 """What needs no Spark, except for ``WITH_SPARK``."""
 WITH_SPARK = tuple(f"zadapter.inspection.{name}" for name in ("advise", "measure", "querylog"))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from zadapter.inspection.analysis import Analysis
     from zadapter.inspection.explanation import Explanation
     from zadapter.inspection.stats_audit import Audit
+    from zadapter.lake.maintain import maintain
+    from zadapter.lake.report import LakeReport
+    from zadapter.lake.settings import Lake
     from zadapter.layout.filters import Keys
     from zadapter.layout.layout import Curve, Layout
     from zadapter.layout.zvalue import zvalue
@@ -42,6 +45,8 @@ __all__ = [
     "Deletion",
     "Explanation",
     "Keys",
+    "Lake",
+    "LakeReport",
     "Layout",
     "Migration",
     "Plan",
@@ -56,6 +61,7 @@ __all__ = [
     "explain",
     "files",
     "history",
+    "maintain",
     "migrate",
     "optimize",
     "overwrite",
@@ -72,6 +78,9 @@ _HOME = {
     "Advice": "zadapter.inspection.advice",
     "advise": "zadapter.api.advise",
     "Keys": "zadapter.layout.filters",
+    "Lake": "zadapter.lake.settings",
+    "LakeReport": "zadapter.lake.report",
+    "maintain": "zadapter.lake.maintain",
     "Analysis": "zadapter.inspection.analysis",
     "Explanation": "zadapter.inspection.explanation",
     "Audit": "zadapter.inspection.stats_audit",

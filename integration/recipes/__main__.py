@@ -20,11 +20,21 @@ from tests.kit.documents import read
 DOCUMENT = "zadapter/RECIPES.md"
 PACKAGES = {
     "cron": [],
+    "maintain": [],
     "Airflow": ["apache-airflow==3.3.2"],
     "Dagster": ["dagster==1.13.29"],
     "dbt": ["dbt-core==1.10.23", "dbt-spark==1.11.0"],
 }
 ROWS = 100_000
+LAKE = """
+[journal]
+table = "journal"
+
+[[tables]]
+match = "lake/*"
+by = ["event_time", "user_id"]
+"""
+"""The file of the recipe for many tables."""
 DAG_TEST = "\nif __name__ == '__main__':\n    assert clustered.test().state == 'success'\n"
 MATERIALIZE = """
 from dagster import materialize
@@ -68,7 +78,18 @@ def python_of(recipe, environments):
 
 def cron(folder, python):
     """Run the crontab's command as cron does: by ``sh``, with an almost empty environment."""
-    _, _, line = code("cron", "text").strip().partition("cd /data && ")
+    return by_cron("cron", python)
+
+
+def maintain(folder, python):
+    """Run the crontab's command for all tables of a lake."""
+    (folder / "lake.toml").write_text(LAKE)
+    return by_cron("maintain", python)
+
+
+def by_cron(recipe, python):
+    """Return the command of a recipe's crontab, and the variables that cron sets."""
+    _, _, line = code(recipe, "text").strip().partition("cd /data && ")
     path = f"{python.parent}:/usr/bin:/bin"
     environment = {"PATH": path, "HOME": os.environ["HOME"]}
     return ["/bin/sh", "-c", line], environment
@@ -135,7 +156,7 @@ def run(recipe, environments):
         if recipe == "Airflow":
             command, variables = airflow(folder, python, python_of("cron", environments))
         else:
-            start = {"cron": cron, "Dagster": dagster, "dbt": dbt}[recipe]
+            start = {"cron": cron, "maintain": maintain, "Dagster": dagster, "dbt": dbt}[recipe]
             command, variables = start(folder, python)
         table = str(folder / "spark-warehouse" / "events")
         if recipe != "dbt":

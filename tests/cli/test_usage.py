@@ -15,9 +15,9 @@ import zadapter
 from zadapter.base.locations import VARIABLES
 from zadapter.cli.app import app
 
-NOT_FUNCTIONS = {"Backoff", "Cleanup", "Commit", "Curve", "Deletion", "Layout", "Migration"}
-NOT_FUNCTIONS |= {"Plan", "Publication", "WriteResult"}
-RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "Report"}
+NOT_FUNCTIONS = {"Backoff", "Cleanup", "Commit", "Curve", "Deletion", "Lake", "Layout"}
+NOT_FUNCTIONS |= {"Migration", "Plan", "Publication", "WriteResult"}
+RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "LakeReport", "Report"}
 NOT_COMMANDS = {"Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
 DEMO = "demo"
 """The command that makes a table of its own, and is no function."""
@@ -27,6 +27,7 @@ OWN = {
     "analyze": {"check", "plot", "html"},
     "audit": {"html"},
     "explain": {"plot", "html"},
+    "maintain": {"html"},
     "optimize": {"context", "config", "plot", "html"},
     "plan": {"context", "config", "plot", "html"},
     "read": {"limit"},
@@ -73,11 +74,17 @@ WRONG = [
     ("migrate t --to delta --target u --by a --follow", "by= rewrites all rows"),
     ("migrate lake/nowhere --to delta --target u", "lake/nowhere: path not found"),
     ("migrate t --to delta", "Missing option '--target'"),
+    ("maintain", "Missing argument 'LAKE'"),
+    ("maintain nowhere.toml", "nowhere.toml: the file cannot be read"),
+    ("maintain lake.toml --html nosuch/a.html", "there is no folder"),
+    ("maintain lake.toml --max-concurrent-tables 0", "'--max-concurrent-tables'"),
     ("files t --where ' '", "where= is empty"),
     ("files t --version v1", "--version: 'v1' is neither"),
     ("read t --limit 0", "'--limit'"),
     ("read", "Missing argument 'TABLE'"),
     ("history lake/nowhere", "lake/nowhere: path not found"),
+    ("history nowhere.toml", "nowhere.toml: the file cannot be read"),
+    ("history lake.toml", "lake.toml has no [journal]; add one with a table, and run maintain"),
     ("append t nowhere.parquet", "nowhere.parquet: path not found"),
     ("append t nowhere/rows --format csv --option header", "--option must be key=value"),
     ("overwrite t nowhere/rows", "nowhere/rows: path not found"),
@@ -88,6 +95,8 @@ WRONG = [
     ("demo --folder /dev/null/below", "--folder: /dev/null is a file; pass a folder"),
     ("vacuum t --older-than 7", "--older-than: '7' is not a duration"),
 ]
+LAKE = '[[tables]]\nmatch = "sales.*"'
+"""The only file in the folder of these calls: a lake without a journal."""
 CODE = """
 import json, shlex, sys
 from typer.testing import CliRunner
@@ -101,10 +110,12 @@ assert not {"pyspark", "py4j"} & set(sys.modules)
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     """Exit code, standard output and standard error of all wrong calls, in one new process."""
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "lake.toml").write_text(LAKE)
     calls = json.dumps([call for call, _ in WRONG])
     ended = subprocess.run(
         [sys.executable, "-c", CODE, calls],
-        cwd=tmp_path_factory.mktemp("empty"),
+        cwd=folder,
         env={name: os.environ[name] for name in os.environ.keys() - set(VARIABLES)},
         capture_output=True,
         text=True,

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend, Factory, is_recoverable
+from zadapter.base.interrupts import is_held
 from zadapter.base.outcome import stating
 from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ConflictError, StaleRewriteError
@@ -173,11 +174,15 @@ def _clear(plan: AnyPlan) -> tuple[str, ...]:
 def _run_jobs(
     rewriting: RewriteContext, opened: _Opened, tally: Tally, start: float
 ) -> list[ConflictError]:
-    """Run jobs until the time is over, at least one; return the conflicts that stopped some."""
+    """Run jobs, at least one, and return the conflicts that stopped some.
+
+    No further one begins when the time is over, or a signal waits.
+    """
     options, jobs = rewriting.options, rewriting.jobs
 
     def late() -> bool:
-        return options.max_seconds is not None and time.monotonic() - start > options.max_seconds
+        limit = options.max_seconds
+        return is_held() or (limit is not None and time.monotonic() - start > limit)
 
     if not jobs:
         return []

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
@@ -106,6 +107,8 @@ class Recorder:
 
 _watches: list[Watch] = []
 """Watches of the runs in the main thread, innermost last."""
+_held: ContextVar[Watch | None] = ContextVar("zadapter_held", default=None)
+"""Watch of the block of :func:`holding_signals` around, also in threads with its context."""
 
 
 def terminate(number: int, _frame: FrameType | None) -> NoReturn:
@@ -225,6 +228,30 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
         with ignoring_errors():  # the JVM may be gone
             context.removeJobTag(tag)
             context.setLocalProperty(_ON_CANCEL, before)
+
+
+@contextmanager
+def holding_signals() -> Iterator[Watch]:
+    """Record signals for a block that ends its work by itself, as it sees from the watch.
+
+    Nothing is cancelled and nothing is raised: the caller raises the exception of the watch when
+    the outcome of the work is recorded. Outside the main thread, no signals arrive.
+    """
+    watch, taken = Watch(""), dict[int, Any]()
+    token = _held.set(watch)
+    try:
+        if threading.current_thread() is threading.main_thread():
+            _take_over(watch, taken)
+        yield watch
+    finally:
+        _held.reset(token)
+        _restore(taken)
+
+
+def is_held() -> bool:
+    """Return whether a signal has arrived in a block of :func:`holding_signals` around."""
+    watch = _held.get()
+    return watch is not None and watch.is_ending
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from zadapter.cli import insight, rows, versions
 from zadapter.cli.calls import command
 from zadapter.cli.demo import demo
 from zadapter.cli.error_messages import Command
+from zadapter.cli.maintain_command import maintain
 from zadapter.cli.migrate_command import migrate
 from zadapter.cli.results import accept_any_text
 from zadapter.cli.rewrite import cluster
@@ -42,6 +43,7 @@ app.command("plan", cls=Command, help=_PLAN)(command(cluster))
 app.command("optimize", cls=Command, help=_OPTIMIZE)(command(cluster))
 for _verb in (
     *(insight.advise, insight.analyze, insight.explain, insight.audit),
+    maintain,
     *(migrate, rows.files, rows.read, versions.history),
     *(rows.append, rows.delete, rows.overwrite),
     *(versions.restore, versions.publish, versions.vacuum),

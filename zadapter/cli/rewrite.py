@@ -12,7 +12,6 @@ import zadapter
 from zadapter.base.printable import abridge
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import (
-    KEYWORDS,
     Backend,
     Html,
     Plot,
@@ -24,6 +23,7 @@ from zadapter.cli.config import TableOptions, load
 from zadapter.cli.error_messages import mention_change, message_of, report_change
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.errors import UsageError
+from zadapter.planning.options import KEYWORDS
 from zadapter.report.write_result import format_versions
 
 if TYPE_CHECKING:

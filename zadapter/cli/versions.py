@@ -1,6 +1,7 @@
 """``zadapter history``, ``restore``, ``publish`` and ``vacuum``."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from zadapter.base.quantities import parse_age
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import Backend, Table
 from zadapter.cli.error_messages import report_change
+from zadapter.cli.maintain_command import lake_history
 from zadapter.cli.results import Result, as_json, facts, listing
 
 if TYPE_CHECKING:
@@ -19,7 +21,12 @@ _COUNTS = ("files_added", "files_removed", "rows_added", "rows_removed")
 
 
 def history(*, table: Table, backend: Backend = None) -> FunctionCall:
-    """List the commits of TABLE (plain Parquet), newest first; times are in UTC."""
+    """List the commits of TABLE (plain Parquet), newest first, or the runs of a lake's file.
+
+    Times are in UTC. The file of a lake is that of zadapter maintain; it must have a journal.
+    """
+    if table.endswith(".toml"):
+        return lake_history(Path(table))
 
     def run(spark: "SparkSession") -> Result:
         commits = zadapter.history(table, backend=backend, spark=spark)

@@ -1,0 +1,281 @@
+"""Runs over lakes of real tables, as a user starts them night by night."""
+
+import json
+import re
+import shutil
+from datetime import datetime, timedelta, timezone
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from typer.testing import CliRunner
+
+import zadapter
+from zadapter.cli.app import app
+from zadapter.errors import ReportError, UsageError
+from zadapter.lake import journal, maintain, tables
+
+ROWS = 3_000
+DOWN = {
+    "spark.sql.catalog.down": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.down.type": "rest",
+    "spark.sql.catalog.down.uri": "http://localhost:1/",
+}
+
+
+def rows(seed):
+    """Rows in no order of their key."""
+    ids = [(i * 7919 + seed) % ROWS for i in range(ROWS)]
+    texts = [f"{seed} {i * i:040}" for i in range(ROWS)]
+    return pa.table({"id": ids, "other": [i * 31 % 997 for i in ids], "text": texts})
+
+
+def parts(seed):
+    """The rows of three files."""
+    return [rows(seed).slice(part * ROWS // 3, ROWS // 3) for part in range(3)]
+
+
+def make_delta(folder, seed, **keywords):
+    for part in parts(seed):
+        deltalake.write_deltalake(str(folder), part, mode="append", **keywords)
+
+
+def make_iceberg(spark, name, seed):
+    made = spark.createDataFrame(rows(seed).to_pandas()).repartition(3)
+    made.writeTo(name).using("iceberg").create()
+
+
+def make_parquet(folder, seed):
+    folder.mkdir(parents=True)
+    for number, part in enumerate(parts(seed)):
+        pq.write_table(part, folder / f"part-{number}.parquet")
+
+
+def read_delta(folder):
+    return deltalake.DeltaTable(str(folder)).to_pyarrow_table()
+
+
+def read_iceberg(spark, name):
+    prefix = "spark.sql.catalog.iceberg"
+    uri = spark.conf.get(f"{prefix}.uri").removeprefix("jdbc:").replace("sqlite:", "sqlite:///")
+    catalog = SqlCatalog("iceberg", uri=uri, warehouse=spark.conf.get(f"{prefix}.warehouse"))
+    return catalog.load_table(name.removeprefix("iceberg.")).scan().to_arrow()
+
+
+def read_parquet(spark, folder):
+    return pq.read_table(zadapter.files(folder, spark=spark)["path"].to_pylist())
+
+
+def in_order(table):
+    return table.select(["id", "other", "text"]).sort_by("text").to_pylist()
+
+
+def by_table(report):
+    """Return the lines of a report by the last part of the table's name."""
+    return {line.table.replace("/", ".").split(".")[-1]: line for line in report.lines}
+
+
+def verdicts(report):
+    return {name: line.verdict for name, line in by_table(report).items()}
+
+
+@pytest.fixture
+def mixed(spark, tmp_path):
+    """A lake of three formats."""
+    make_delta(tmp_path / "delta/a", 1)
+    spark.sql("CREATE NAMESPACE iceberg.nightly")
+    make_iceberg(spark, "iceberg.nightly.b", 2)
+    make_parquet(tmp_path / "plain/c", 3)
+    yield {
+        "journal": {"table": str(tmp_path / "journal"), "format": "parquet"},
+        "defaults": {"by": ["id"], "target_file_size": "16KB"},
+        "tables": [
+            {"match": f"{tmp_path}/delta/*"},
+            {"match": "iceberg.nightly.*"},
+            {"match": f"{tmp_path}/plain/*", "format": "parquet"},
+        ],
+    }
+    spark.sql("DROP TABLE iceberg.nightly.b PURGE")
+    spark.sql("DROP NAMESPACE iceberg.nightly")
+
+
+def test_night_by_night_each_table_has_its_turn(spark, mixed, tmp_path, monkeypatch):
+    """Tables of three formats under a budget that is too small for all of them in one night."""
+    before = sorted(tmp_path.rglob("*"))
+    due = zadapter.maintain(mixed, dry_run=True, spark=spark)
+
+    assert set(verdicts(due).values()) == {journal.DUE}
+    assert sorted(tmp_path.rglob("*")) == before
+
+    limit = due.bytes_rewritten - 1
+    limited = mixed | {"budget": {"bytes": limit}}
+    nights = [zadapter.maintain(limited, spark=spark) for _ in range(2)]
+    first, second = map(verdicts, nights)
+
+    assert sorted(first.values()) == [journal.REWRITTEN, journal.REWRITTEN, journal.WAITS]
+    (waits,) = (name for name, verdict in first.items() if verdict == journal.WAITS)
+    assert by_table(nights[0])[waits].waited == 1
+    assert second == dict.fromkeys(second, journal.NOTHING_TO_DO) | {waits: journal.REWRITTEN}
+    assert all(0 < night.bytes_rewritten <= limit for night in nights)
+    assert sum(night.bytes_rewritten for night in nights) == due.bytes_rewritten
+
+    nights.append(zadapter.maintain(limited, spark=spark))
+    with monkeypatch.context() as patched:
+        patched.delattr(tables, "_judge_files")  # nothing is judged again
+        settled = zadapter.maintain(limited, dry_run=True, spark=spark)
+    for night in (nights[2], settled):
+        assert set(verdicts(night).values()) == {journal.NOTHING_TO_DO}
+    after = {name: (line.files, line.share_after) for name, line in by_table(settled).items()}
+    assert after == {
+        name: (line.files, line.share_after) for name, line in by_table(nights[1]).items()
+    }
+
+    stored = read_parquet(spark, str(tmp_path / "journal"))
+    assert sorted(zip(*(stored[name].to_pylist() for name in ("run", "table")), strict=True)) == (
+        sorted((night.run, line.table) for night in nights for line in night.lines)
+    )
+    assert in_order(read_delta(tmp_path / "delta/a")) == in_order(rows(1))
+    assert in_order(read_iceberg(spark, "iceberg.nightly.b")) == in_order(rows(2))
+    assert in_order(read_parquet(spark, str(tmp_path / "plain/c"))) == in_order(rows(3))
+
+    mixed["tables"][0]["by"] = ["other"]
+    again = verdicts(zadapter.maintain(limited, dry_run=True, spark=spark))
+    assert again == {"a": journal.DUE, "b": journal.NOTHING_TO_DO, "c": journal.NOTHING_TO_DO}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes the file of a lake of the Delta tables in a folder."""
+
+    def write(*, keep="", journal="", match="*"):
+        file = tmp_path / "lake.toml"
+        file.write_text(
+            f"""
+            {journal}
+            [[tables]]
+            match = "{tmp_path}/raw/{match}"
+            by = ["id"]
+            target_file_size = "16KB"
+            {keep}
+            """
+        )
+        return file
+
+    return write
+
+
+def test_failures_stay_with_their_table(  # noqa: PLR0915 - one run over all of them
+    spark, conf, tmp_path, written, monkeypatch
+):
+    """Each line says what is wrong, and the command line tells the scheduler."""
+    conf(DOWN)
+    raw = tmp_path / "raw"
+    for seed, name in enumerate(("bug", "changed", "damaged", "gone", "lost", "well")):
+        make_delta(raw / name, seed)
+    make_delta(raw / "blind", 0, configuration={"delta.dataSkippingNumIndexedCols": "0"})
+    deltalake.write_deltalake(str(raw / "narrow"), rows(0).select(["text"]))
+    next(raw.glob("lost/*.parquet")).unlink()
+    (raw / "damaged/_delta_log/00000000000000000001.json").write_text("{")
+    judge, choose = maintain.judge, maintain.choose
+    monkeypatch.setattr(maintain, "judge", lambda *a: 1 / ("bug" not in a[1].table) and judge(*a))
+
+    def meanwhile(candidates, *arguments):
+        """Others delete a table and write to one."""
+        shutil.rmtree(raw / "gone")
+        deltalake.write_deltalake(str(raw / "changed"), rows(99), mode="append")
+        return choose(candidates, *arguments)
+
+    monkeypatch.setattr(maintain, "choose", meanwhile)
+    lake = written(
+        keep='keep = { versions = "1h" }',
+        journal=f"""
+            [journal]
+            table = "{tmp_path}/journal"
+            [[tables]]
+            match = "down.*.*"
+        """,
+    )
+
+    answer = CliRunner().invoke(app, ["maintain", str(lake), "--json"])
+
+    assert answer.exit_code == 3, answer.output
+    report = json.loads(answer.stdout)
+    lines = {line["table"].rpartition("/")[2]: line for line in report["lines"]}
+    failed = {name: line["error"] for name, line in lines.items() if line["verdict"] == "failed"}
+    assert failed.pop("bug") == "ZeroDivisionError: division by zero"
+    assert "no column 'id'" in failed.pop("narrow")
+    assert "no stats are collected for id" in failed.pop("blind")
+    assert "missing" in failed.pop("lost")
+    assert "gone" in failed.pop("gone")
+    assert "damaged" in failed.pop("damaged")
+    assert "cannot be listed" in failed.pop("down.*.*")
+    assert failed == {}
+    assert lines["well"]["verdict"] == "rewritten"
+    assert lines["changed"]["verdict"] == "rewritten in part"
+    assert in_order(read_delta(raw / "well")) == in_order(rows(5))
+    both = pa.concat_tables([rows(1), rows(99)])
+    assert in_order(read_delta(raw / "changed")) == in_order(both)
+    # Delta keeps files for a week
+    assert {table.rpartition("/")[2] for table in report["cleaned"]} == {"well", "changed"}
+    assert all(
+        "delta.deletedFileRetentionDuration" in steps[-1]["error"]
+        for steps in report["cleaned"].values()
+    )
+    assert len(report["failed"]) == 9
+    stored = read_parquet(spark, str(tmp_path / "journal"))
+    assert stored.num_rows == len(lines) == 9
+
+
+def test_a_journal_that_is_no_journal_is_refused_before_any_rewrite(spark, tmp_path, written):
+    make_delta(tmp_path / "raw/a", 1)
+    make_parquet(tmp_path / "other", 1)
+
+    with pytest.raises(UsageError, match="not a journal"):
+        zadapter.maintain(written(journal=f'journal.table = "{tmp_path}/other"'), spark=spark)
+
+    assert deltalake.DeltaTable(str(tmp_path / "raw/a")).version() == 2
+
+
+def test_a_journal_that_fails_at_the_end_does_not_hide_what_was_done(
+    spark, tmp_path, written, monkeypatch
+):
+    make_delta(tmp_path / "raw/a", 1)
+    choose = maintain.choose
+
+    def meanwhile(*arguments):
+        shutil.rmtree(tmp_path / "journal")
+        (tmp_path / "journal").touch()
+        return choose(*arguments)
+
+    monkeypatch.setattr(maintain, "choose", meanwhile)
+    with pytest.raises(ReportError, match=f"{tmp_path}/raw/a") as failure:
+        zadapter.maintain(written(journal=f'journal.table = "{tmp_path}/journal"'), spark=spark)
+
+    assert failure.value.committed
+    assert deltalake.DeltaTable(str(tmp_path / "raw/a")).version() == 3
+
+
+@pytest.mark.slow
+def test_conditions_and_ages_count_each_night(spark, tmp_path):
+    """A table that has not changed can be due tomorrow; its journal is no table of the lake."""
+    make_delta(tmp_path / "raw/a", 1)
+    entry = {"match": f"{tmp_path}/raw/*", "by": ["id"], "target_file_size": "16KB"}
+    lake = {"journal": {"table": f"{tmp_path}/raw/journal", "format": "delta"}}
+
+    def verdict(*, dry_run=True, **options):
+        asked = lake | {"tables": [entry | options]}
+        return verdicts(zadapter.maintain(asked, dry_run=dry_run, spark=spark))
+
+    nothing, due = {"a": journal.NOTHING_TO_DO}, {"a": journal.DUE}
+    assert verdict(where="id < 0", dry_run=False) == nothing
+    assert verdict(min_age="1d", dry_run=False) == nothing
+    later = int((datetime.now(timezone.utc) - timedelta(days=2)).timestamp() * 1_000)
+    for log in (tmp_path / "raw/a/_delta_log").glob("*.json"):
+        log.write_text(
+            re.sub(r'"modificationTime":\d+', f'"modificationTime":{later}', log.read_text())
+        )
+    assert verdict(min_age="1d") == due
+    assert verdict(where="id >= 0") == due
+    assert verdict(tiers={"id": {"hot": "1d"}}).popitem()[1] == journal.FAILED

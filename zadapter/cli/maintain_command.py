@@ -1,0 +1,79 @@
+"""``zadapter maintain``: the tables of a lake under one budget."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import zadapter
+from zadapter.cli.calls import FunctionCall
+from zadapter.cli.command_options import Html
+from zadapter.cli.error_messages import report_change
+from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
+from zadapter.cli.rewrite import SOME_FAILED
+from zadapter.errors import UsageError
+from zadapter.lake.settings import Lake, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MAX_CONCURRENT = 2
+LakeFile = Annotated[
+    Path, typer.Argument(metavar="LAKE", help="A TOML file with a budget and patterns of tables.")
+]
+
+
+def maintain(
+    *,
+    lake: LakeFile,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")
+    ] = False,
+    max_concurrent_tables: Annotated[
+        int, typer.Option(min=1, help="Tables that are judged, or rewritten, side by side.")
+    ] = _MAX_CONCURRENT,
+    html: Html = None,
+) -> FunctionCall:
+    """Judge the tables of LAKE by their logs, rewrite those that pay most, and clean up."""
+    check_paths(None, html)
+    asked = load(lake)
+
+    def run(spark: "SparkSession") -> Result:
+        report = zadapter.maintain(
+            lake, dry_run=dry_run, max_concurrent_tables=max_concurrent_tables, spark=spark
+        )
+        changed = [line.table for line in report.lines if line.bytes_rewritten and not dry_run]
+        done = f"{lake}: {len(changed)} tables rewritten" if changed else ""
+        result = report_change(done, lambda: with_pages(report, str(lake), None, html))
+        return replace(result, exit_code=SOME_FAILED) if report.failed else result
+
+    return FunctionCall(function="maintain", tables=(), targets=places(asked), run=run)
+
+
+def lake_history(lake: Path) -> FunctionCall:
+    """Return a call that lists the runs in the journal of a lake.
+
+    Raises:
+        UsageError: The file has mistakes, or no journal.
+    """
+    asked = load(lake)
+    if asked.journal is None:
+        raise UsageError(f"{lake} has no [journal]; add one with a table, and run maintain")
+
+    def run(spark: "SparkSession") -> Result:
+        from zadapter.lake import journal  # noqa: PLC0415 - loads Spark
+
+        lines = journal.read(spark, str(asked.journal), asked.journal_format)
+        found = journal.runs(lines)
+        return Result(
+            documents=[as_json(lines.to_pylist())], table=listing(found.columns, found.rows)
+        )
+
+    return FunctionCall(function="maintain", tables=(), targets=places(asked), run=run)
+
+
+def places(lake: Lake) -> tuple[str, ...]:
+    """Return the patterns of a lake and its journal: their stores are those of the session."""
+    journal = () if lake.journal is None else (lake.journal,)
+    return (*(entry.match for entry in lake.tables), *journal)

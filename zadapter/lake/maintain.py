@@ -1,0 +1,219 @@
+"""``maintain``: one run over the tables of a lake."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from zadapter.base.interrupts import holding_signals
+from zadapter.base.locations import identify
+from zadapter.base.outcome import stating
+from zadapter.base.printable import abridge
+from zadapter.base.translate_errors import translate_errors
+from zadapter.errors import ReportError, UsageError
+from zadapter.lake import journal
+from zadapter.lake.choice import Candidate, choose
+from zadapter.lake.cleaning import Cleaned, clean
+from zadapter.lake.discovery import Found, LeftOut, discover
+from zadapter.lake.journal import Line
+from zadapter.lake.report import CLEANED, LakeReport
+from zadapter.lake.runs import (
+    Outcome,
+    Run,
+    each_table,
+    is_settled,
+    message_of,
+    rewrite_tables,
+)
+from zadapter.lake.settings import Lake, load, parse
+from zadapter.lake.tables import Judged, judge
+from zadapter.spark.clone import scratch
+from zadapter.spark.opening import session_for
+from zadapter.table.staged_files import new_id
+
+GivenLake = str | PathLike[str] | Mapping[str, Any] | Lake
+MAX_CONCURRENT = 2
+"""Number of tables that are judged, or rewritten, side by side, unless the caller states one."""
+
+
+def maintain(
+    lake: GivenLake,
+    *,
+    dry_run: bool = False,
+    max_concurrent_tables: int = MAX_CONCURRENT,
+    spark: SparkSession | None = None,
+) -> LakeReport:
+    """Maintain the tables of a lake under one budget.
+
+    The tables that match the patterns of the lake are judged from their logs alone. The rewrites
+    that save filters most for their cost are run until the budget is spent; the others wait, and
+    weigh more in the next run. Then tables are cleaned up where ``keep`` says so, and the journal
+    gets a line for each table. A failure stays with its table.
+
+    Example:
+        ``zadapter.maintain("lake.toml", dry_run=True)``
+
+    Args:
+        lake: The file of the lake in TOML, its content as a mapping, or a :class:`zadapter.Lake`.
+        dry_run: Only report what would be rewritten and deleted; nothing is written.
+        max_concurrent_tables: Number of tables that are judged, or rewritten, side by side.
+        spark: A Spark session. Defaults to the running session, or a new one.
+
+    Raises:
+        UsageError: The lake has mistakes, or its journal is no journal.
+        Interrupted: A signal has ended the run. The rewrites that were under way have ended, and
+            are in the journal.
+        ReportError: The rewrites are done, but the journal cannot be written.
+    """
+    count: object = max_concurrent_tables
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise UsageError(
+            f"max_concurrent_tables= must be a whole number above 0, not {max_concurrent_tables!r}"
+        )
+    asked, name = _read(lake)
+    places = [each.match for each in asked.tables] + ([asked.journal] if asked.journal else [])
+    session = session_for([], None, spark, new=places)
+    run = Run(
+        id=new_id(),
+        began=datetime.now(timezone.utc),
+        lake=asked,
+        spark=session,
+        concurrent=max_concurrent_tables,
+        dry_run=dry_run,
+    )
+    # the end of the clone restores what threads have left
+    with scratch(session), stating(), translate_errors(name):
+        return _maintain(run, name)
+
+
+def _read(lake: GivenLake) -> tuple[Lake, str]:
+    """Return a lake, and its name in messages."""
+    if isinstance(lake, Lake):
+        return lake, "the lake"
+    if isinstance(lake, Mapping):
+        return parse(lake, "the lake"), "the lake"
+    return load(Path(lake)), fspath(lake)
+
+
+def _maintain(run: Run, name: str) -> LakeReport:
+    lake, spark = run.lake, run.spark
+    lines, others = _open_journal(run)
+    found, left_out = discover(spark, lake.tables, others)
+    if found and lake.journal is not None and not run.dry_run:
+        journal.prepare(spark, lake.journal, lake.journal_format)
+    with holding_signals() as watch:
+        run = replace(run, watch=watch)
+        report = _rewrite(run, name, lines, found, left_out)
+        report = _clean(run, found, report)
+        failure = _write_journal(run, report)
+    done = [line.table for line in report.lines if line.bytes_rewritten and not run.dry_run]
+    told = [f"tables rewritten: {abridge(done) or 'none'}"]
+    if failure is not None:
+        told.append(f"the journal has no line of this run: {message_of(failure)}")
+    if watch.is_ending:
+        raise watch.ending(". ".join(told))
+    if failure is not None:
+        error = ReportError(". ".join(told))
+        error.committed = bool(done)
+        raise error from failure
+    return report
+
+
+def _open_journal(run: Run) -> tuple[pa.Table, list[Hashable]]:
+    """Return the lines of the journal before the run, and its location: it is left alone."""
+    place, form = run.lake.journal, run.lake.journal_format
+    if place is None:
+        return journal.to_table(()), []
+    location = journal.locate(run.spark, place, form)
+    lines = journal.read(run.spark, place, form)
+    return lines, [] if location is None else [identify(location)]
+
+
+def _write_journal(run: Run, report: LakeReport) -> Exception | None:
+    """Append the lines of a run to the journal, and return why they cannot be."""
+    if run.lake.journal is None or run.dry_run or not report.has_tables:
+        return None
+    try:
+        journal.append(run.spark, run.lake.journal, run.lake.journal_format, report.lines)
+    except Exception as error:  # noqa: BLE001 - raised with what was done
+        return error
+    return None
+
+
+def _rewrite(
+    run: Run, name: str, lines: pa.Table, found: list[Found], left_out: list[LeftOut]
+) -> LakeReport:
+    """Judge the tables, run the rewrites that are chosen, and report what became of each table."""
+    lake, spark = run.lake, run.spark
+    known, waited, factors = journal.latest(lines), journal.waited(lines), journal.correction(lines)
+
+    def judge_one(table: Found) -> Judged:
+        return judge(spark, table, lake.budget, lambda version: is_settled(table, version, known))
+
+    judged = dict(
+        zip([each.table for each in found], each_table(run, found, judge_one), strict=True)
+    )
+    candidates = [
+        _candidate(each, judgement, waited.get(each.table, 0), factors.get(each.table, 1.0))
+        for each in found
+        if isinstance(judgement := judged[each.table], Judged) and judgement.steps
+    ]
+    choice = choose(candidates, lake.budget, int(spark.sparkContext.defaultParallelism))
+    rewrites = rewrite_tables(run, found, choice)
+    outcomes = [
+        Outcome.of(run, each, judged[each.table], choice, rewrites.get(each.table))
+        for each in found
+    ]
+    done = [each.line(waited.get(each.found.table, 0), known) for each in outcomes]
+    return LakeReport(
+        lake=name,
+        run=run.id,
+        dry_run=run.dry_run,
+        lines=(*done, *(_left_out(run, each) for each in left_out)),
+        seconds=run.elapsed,
+    )
+
+
+def _candidate(found: Found, judged: Judged, waited: int, factor: float) -> Candidate:
+    return Candidate(
+        table=found.table,
+        steps=tuple(replace(step, saved=step.saved * factor) for step in judged.steps),
+        waited=waited,
+        max_wait=found.entry.max_wait,
+    )
+
+
+def _left_out(run: Run, left_out: LeftOut) -> Line:
+    verdict = journal.FAILED if left_out.failed else journal.LEFT_OUT
+    return run.line(left_out.table, None, verdict, error=left_out.reason)
+
+
+def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
+    """Clean up the tables that have not failed, until a signal arrives."""
+    cleaned = dict[str, CLEANED]()
+    for table, line in zip(found, report.lines, strict=False):  # what was left out has no table
+        keep = table.entry.keep
+        if run.watch.is_ending:
+            break
+        if keep is not None and line.verdict != journal.FAILED:
+            try:
+                steps = clean(run.spark, table.table, table.format, keep, dry_run=run.dry_run)
+            except Exception as error:  # noqa: BLE001 - a failure stays with its table
+                steps = (Cleaned(step="open", counts={}, seconds=0.0, error=message_of(error)),)
+            if steps:
+                cleaned[table.table] = steps
+    lines = tuple(_after_clean(line, cleaned.get(line.table, ())) for line in report.lines)
+    return replace(report, lines=lines, cleaned=cleaned, seconds=run.elapsed)
+
+
+def _after_clean(line: Line, steps: CLEANED) -> Line:
+    """Return a line without its version if a clean-up may have committed another one."""
+    if steps and steps[-1].error is not None:
+        told = f"clean-up failed: {steps[-1].step}: {steps[-1].error}"
+        line = replace(line, error="; ".join(filter(None, (line.error, told))))
+    return replace(line, version=None) if any(any(each.counts.values()) for each in steps) else line

@@ -1,0 +1,141 @@
+"""What one run has done with the tables of a lake."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+from zadapter.base.printable import abridge
+from zadapter.base.quantities import show
+from zadapter.lake import journal
+from zadapter.lake.cleaning import Cleaned
+from zadapter.lake.journal import Line
+from zadapter.planning.cost import show_sum
+from zadapter.report.facts import Facts, Listing
+
+CLEANED = tuple[Cleaned, ...]
+_ORDER = (
+    journal.FAILED, journal.REWRITTEN, journal.IN_PART, journal.DUE, journal.WAITS,
+    journal.DECLINED, journal.NOTHING_TO_DO, journal.LEFT_OUT,
+)  # fmt: skip
+"""Verdicts in the order in which they are listed."""
+_COLUMNS = ("table", "format", "verdict", "rewritten", "data scanned", "seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeReport(Facts):
+    """Result of :func:`zadapter.maintain`."""
+
+    lake: str
+    """The file of the lake."""
+    run: str
+    """Id of the run in the journal."""
+    dry_run: bool
+    lines: tuple[Line, ...]
+    """A line for each table, and for what was left out."""
+    cleaned: Mapping[str, CLEANED] = field(default_factory=dict[str, CLEANED])
+    """The steps of the clean-up, by table; a dry run has what they would do."""
+    seconds: float
+    """Duration of the run."""
+
+    # IPython looks here before it takes the dataclass's repr
+    _repr_pretty_ = Facts._repr_pretty_
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The tables whose rewrite or clean-up has failed."""
+        rewrites = [line.table for line in self.lines if line.verdict == journal.FAILED]
+        cleanups = [table for table, steps in self.cleaned.items() if steps[-1].error is not None]
+        return tuple(dict.fromkeys([*rewrites, *cleanups]))
+
+    @property
+    def bytes_rewritten(self) -> int:
+        """Bytes of the replaced files, of all tables; of a dry run those that would be."""
+        return sum(line.bytes_rewritten for line in self.lines)
+
+    @property
+    def money(self) -> float | None:
+        """The cost of the rewrites; None: it is unknown."""
+        known = [line.money for line in self.lines if line.money is not None]
+        return sum(known) if known else None
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the report as readable facts, by name."""
+        count = Counter(line.verdict for line in self.lines)
+        verdicts = ", ".join(f"{count[each]:,} {each}" for each in _ORDER if count[each])
+        facts = {"lake": self.lake, "run": self.run, "tables": verdicts or "none"}
+        would = "would be rewritten" if self.dry_run else "rewritten"
+        facts[would] = show(self.bytes_rewritten)
+        if self.money is not None:
+            facts["cost"] = show_sum(self.money)
+        facts["seconds"] = f"{self.seconds:,.1f}"
+        if self.failed:
+            facts["failed"] = abridge(self.failed)
+        return facts
+
+    def listings(self) -> Sequence[Listing]:
+        """Return the tables, those that failed first, then those that were rewritten; remarks."""
+        rank = {verdict: number for number, verdict in enumerate(_ORDER)}
+        lines = sorted(self.lines, key=lambda line: (rank[line.verdict], -line.bytes_rewritten))
+        names = _shorten([line.table for line in lines])
+        remarks = [(names[line.table], why) for line in lines if (why := _why(line))]
+        steps = [
+            (names.get(table, table), step.step, _counts(step), step.error or step.note)
+            for table, done in self.cleaned.items()
+            for step in done
+            if self.dry_run or step.error or any(step.counts.values())
+        ]
+        columns = _COLUMNS[:-1] if self.dry_run else _COLUMNS
+        rows = tuple((names[line.table], *_row(line))[: len(columns)] for line in lines)
+        title = "what clean-ups would delete" if self.dry_run else "clean-ups"
+        return (
+            Listing("tables", columns, rows, total=len(lines)),
+            Listing("remarks", ("table", "remark"), tuple(remarks), total=len(remarks)),
+            Listing(title, ("table", "step", "files", "remark"), tuple(steps), total=len(steps)),
+        )
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether any table is maintained."""
+        return any(line.format is not None for line in self.lines)
+
+    def to_dict(self, *, files: bool = False) -> dict[str, Any]:
+        """Return the fields as JSON values, and the sums."""
+        sums = {"bytes_rewritten": self.bytes_rewritten, "money": self.money}
+        return Facts.to_dict(self, files=files) | sums | {"failed": list(self.failed)}
+
+
+def _row(line: Line) -> tuple[object, ...]:
+    size = show(line.bytes_rewritten) if line.bytes_rewritten else None
+    return line.format, line.verdict, size, _shares(line), line.seconds or None
+
+
+def _why(line: Line) -> str:
+    nights = "night" if line.waited == 1 else "nights"
+    waits = f"{line.waited} {nights}" if line.verdict == journal.WAITS else None
+    return ": ".join(filter(None, (waits, line.error)))
+
+
+def _shorten(tables: Sequence[str]) -> dict[str, str]:
+    """Return the tables without the folder that all paths have in common."""
+    paths = [table for table in tables if "/" in table]
+    folders = [table.split("/")[:-1] for table in paths]
+    same = list(takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False)))
+    common = "".join(f"{level[0]}/" for level in same) if len(paths) > 1 else ""
+    return {table: table.removeprefix(common) for table in tables}
+
+
+def _shares(line: Line) -> str | None:
+    """Return the share of data that filters scan: before, and after or as predicted."""
+    if line.share_before is None:
+        return None
+    rewritten = line.verdict in {journal.REWRITTEN, journal.IN_PART}
+    after = line.share_after if rewritten else line.share_predicted
+    before = f"{line.share_before:.1%}"
+    return before if after is None or f"{after:.1%}" == before else f"{before} to {after:.1%}"
+
+
+def _counts(step: Cleaned) -> str:
+    counts = [(name, count) for name, count in step.counts.items() if count]
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts) or "nothing"

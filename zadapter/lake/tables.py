@@ -1,0 +1,108 @@
+"""The tables of a lake, opened one by one: what rewrites of each would save, from its log alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from zadapter.inspection.advise.choice import advise_on
+from zadapter.inspection.measure.table_access import Opened, opening
+from zadapter.lake.choice import Step
+from zadapter.lake.discovery import Found
+from zadapter.lake.journal import is_journal
+from zadapter.lake.judging import Terms, steps
+from zadapter.lake.settings import Budget
+from zadapter.layout.layout import Request
+from zadapter.planning.cost import object_store
+from zadapter.planning.file_size import other_bloom_filters
+from zadapter.planning.options import Options
+from zadapter.planning.reading import filter_weights
+from zadapter.planning.request import key_columns, request_of
+from zadapter.rewrite.file_selection import follow_layout, predicate_of, select_files
+from zadapter.rewrite.planner import with_stats
+from zadapter.table.file_stats import row_counts
+from zadapter.table.overlap.extents import extent, space
+
+IsSettled = Callable[[int | None], bool]
+"""Returns whether a version of the table needs no judgement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What is known of a table before a run."""
+
+    version: int | None
+    files: int | None = None
+    """Live files; None: not counted, since the table is as the last run has left it."""
+    share: float | None = None
+    """Mean share of the rows that a range filter reads, by the bounds of files, from 0 to 1."""
+    steps: tuple[Step, ...] = ()
+    """The rewrites that are due."""
+    reason: str | None = None
+    """Why no rewrite can be due; None: there is no such reason."""
+
+
+def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettled) -> Judged:
+    """Judge the rewrites of a table, with the errors of :func:`zadapter.plan`.
+
+    Args:
+        spark: A session.
+        found: The table.
+        budget: What the run may spend: no rewrite is planned that is larger.
+        is_settled: Whether a version is as the last run has left it.
+    """
+    options = Options(table=found.table, **found.entry.options)
+    with opening("analyze", found.table, found.format, spark) as opened:
+        snapshot = opened.snapshot
+        if is_settled(snapshot.version):
+            return Judged(version=snapshot.version)
+        if is_journal(snapshot.schema.names):
+            reason = "it is the journal of a lake; match it in exclude"
+            return Judged(version=snapshot.version, reason=reason)
+        snapshot.check_rewritable()
+        keyed = follow_layout(_advised(options, opened), opened.backend, snapshot)
+        if keyed is None:
+            files = opened.backend.files(snapshot).num_rows
+            reason = "no key columns; state by in the file of the lake, or cluster the table once"
+            return Judged(version=snapshot.version, files=files, reason=reason)
+        return _judge_files(opened, keyed, budget)
+
+
+def _advised(options: Options, opened: Opened) -> Options:
+    """Return options with the keys that a query log decides."""
+    if options.queries is None:
+        return options
+    log: Any = options.queries
+    advice = advise_on(opened.backend, opened.snapshot, opened.session, log)
+    return options.with_advice(advice.best, tuple(advice.bloom_filters))
+
+
+def _judge_files(opened: Opened, options: Options, budget: Budget) -> Judged:
+    backend, columns = opened.backend, key_columns(options, opened.snapshot)
+    ages, now = options.tier_ages, datetime.now(timezone.utc)
+    tiers = None if ages is None else ages.at(now, opened.snapshot)
+    if tiers is not None:
+        columns = tiers.with_column(columns, opened.snapshot.partition)
+    snapshot = with_stats(backend, opened.snapshot, columns, options, write=False)
+    predicate = predicate_of(options.where, backend, snapshot)
+    asked = select_files(options, backend, snapshot, columns, predicate)
+    request: Request = request_of(options, snapshot, asked.files)
+    files = asked.candidates
+    extents = [extent(files, column) for column in request.columns]
+    boxes = space(extents, row_counts(files), filter_weights(request))
+    terms = Terms(
+        outdated=other_bloom_filters(files, snapshot.layouts, request),
+        store=object_store(snapshot.location, renames=backend.format.renames),
+        prices=budget.prices,
+        tiers=tiers,
+    )
+    sizes = [size for size in (options.limits.bytes, budget.bytes) if size is not None]
+    limits = replace(options.limits, bytes=min(sizes, default=None))
+    return Judged(
+        version=snapshot.version,
+        files=asked.files.num_rows,
+        share=boxes.share_now if files.num_rows else 0.0,
+        steps=steps(files, request, tuple(snapshot.partition), limits, boxes, terms),
+    )
