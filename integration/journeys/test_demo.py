@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
-ROWS = 20_000
+ROWS = 60_000
 FILES = 32
 
 
