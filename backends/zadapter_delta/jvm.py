@@ -109,8 +109,7 @@ class Jvm:
 
     def class_of(self, name: str) -> JavaObject:
         """Load a class by its name, including classes of the session's added packages."""
-        loader = self.root.java.lang.Thread.currentThread().getContextClassLoader()
-        return self.root.java.lang.Class.forName(name, True, loader)  # noqa: FBT003
+        return self.loops.class_of(name)
 
     def action(self, **content: Mapping[str, Any]) -> JavaObject:
         """Return an action of Delta's log from its JSON, as ``add={...}``.

@@ -107,11 +107,7 @@ class Jvm:
 
     def class_of(self, name: str) -> JavaObject:
         """Load a class by its name, including classes of the session's added packages."""
-        return self.root.java.lang.Class.forName(name, True, self._loader)  # noqa: FBT003
-
-    @cached_property
-    def _loader(self) -> JavaObject:
-        return self.root.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.loops.class_of(name)
 
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
         """Return whether a Java object is an instance of one of *classes*."""

@@ -13,12 +13,11 @@ from zadapter.cli.error_messages import report_change
 from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
 from zadapter.cli.rewrite import SOME_FAILED
 from zadapter.errors import UsageError
-from zadapter.lake.settings import Lake, load
+from zadapter.lake.settings import MAX_CONCURRENT, Lake, load
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MAX_CONCURRENT = 2
 LakeFile = Annotated[
     Path, typer.Argument(metavar="LAKE", help="A TOML file with a budget and patterns of tables.")
 ]
@@ -32,7 +31,7 @@ def maintain(
     ] = False,
     max_concurrent_tables: Annotated[
         int, typer.Option(min=1, help="Tables that are judged, or rewritten, side by side.")
-    ] = _MAX_CONCURRENT,
+    ] = MAX_CONCURRENT,
     html: Html = None,
 ) -> FunctionCall:
     """Judge the tables of LAKE by their logs, rewrite those that pay most, and clean up."""

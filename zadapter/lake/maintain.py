@@ -30,15 +30,13 @@ from zadapter.lake.runs import (
     message_of,
     rewrite_tables,
 )
-from zadapter.lake.settings import Lake, load, parse
+from zadapter.lake.settings import MAX_CONCURRENT, Lake, load, parse
 from zadapter.lake.tables import Judged, judge
 from zadapter.spark.clone import scratch
 from zadapter.spark.opening import session_for
 from zadapter.table.staged_files import new_id
 
 GivenLake = str | PathLike[str] | Mapping[str, Any] | Lake
-MAX_CONCURRENT = 2
-"""Number of tables that are judged, or rewritten, side by side, unless the caller states one."""
 
 
 def maintain(

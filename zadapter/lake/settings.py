@@ -59,6 +59,9 @@ from zadapter.planning.options import (
     check_table,
 )
 
+MAX_CONCURRENT = 2
+"""Number of tables that are judged, or rewritten, side by side, unless the caller states one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:

@@ -48,7 +48,7 @@ class Loops:
     def where(self, test: JavaObject, handle: JavaObject) -> JavaObject:
         """Return a handle that calls *handle* with an item if *test* holds for it."""
         types = self._jvm.java.lang.invoke.MethodType
-        nothing = self._class("java.lang.Void").getField("TYPE").get(None)
+        nothing = self.class_of("java.lang.Void").getField("TYPE").get(None)
         takes = types.methodType(nothing, test.type().parameterType(0))
         does = handle.asType(takes)
         return self._handles.guardWithTest(test, does, self._handles.empty(takes))
@@ -64,7 +64,7 @@ class Loops:
 
     def _constant(self, value: bool, test: JavaObject) -> JavaObject:
         """Return a handle of a truth that takes what *test* takes."""
-        truth = self._class("java.lang.Boolean").getField("TYPE").get(None)
+        truth = self.class_of("java.lang.Boolean").getField("TYPE").get(None)
         constant = self._handles.constant(truth, value)
         return self._handles.dropArguments(constant, 0, test.type().parameterArray())
 
@@ -114,7 +114,7 @@ class Loops:
     ) -> JavaObject:
         """Return a handle as an instance of an interface."""
         proxies = self._jvm.java.lang.invoke.MethodHandleProxies
-        return proxies.asInterfaceInstance(self._class(f"{package}.{name}"), handle)
+        return proxies.asInterfaceInstance(self.class_of(f"{package}.{name}"), handle)
 
     def _objects(self, values: Sequence[Any]) -> JavaObject:
         objects = self._gateway.new_array(self._jvm.java.lang.Object, len(values))
@@ -125,11 +125,11 @@ class Loops:
     def _reflect(self, class_: str, name: str, arguments: Sequence[str]) -> JavaObject:
         types = self._gateway.new_array(self._jvm.java.lang.Class, len(arguments))
         for number, argument in enumerate(arguments):
-            types[number] = self._class(argument)
-        return self._class(class_).getMethod(name, types)
+            types[number] = self.class_of(argument)
+        return self.class_of(class_).getMethod(name, types)
 
-    def _class(self, name: str) -> JavaObject:
-        """Return a class by its name, or a primitive type."""
+    def class_of(self, name: str) -> JavaObject:
+        """Return a class by its name, also of the session's added packages, or a primitive type."""
         if name not in self._classes:
             self._classes[name] = self._find_class(name)
         return self._classes[name]
@@ -137,7 +137,7 @@ class Loops:
     def _find_class(self, name: str) -> JavaObject:
         boxed = _BOXED.get(name)
         if boxed is not None:
-            return self._class(boxed).getField("TYPE").get(None)
+            return self.class_of(boxed).getField("TYPE").get(None)
         return self._jvm.java.lang.Class.forName(name, True, self._loader)  # noqa: FBT003
 
     @cached_property
