@@ -58,6 +58,20 @@ def conf(spark):
 
 
 @pytest.fixture
+def view(spark):
+    """Makes temporary views, and drops them: other tests have the same session."""
+    made = []
+
+    def make(rows, name):
+        rows.createOrReplaceTempView(name)
+        made.append(name)
+
+    yield make
+    for name in made:
+        spark.catalog.dropTempView(name)
+
+
+@pytest.fixture
 def sent(spark, monkeypatch):
     """The commands that the JVM gets."""
     client = spark._jvm._gateway_client  # noqa: SLF001

@@ -65,11 +65,10 @@ def test_a_clone_keeps_the_current_namespace(spark):
         spark.sql("USE spark_catalog.default")
 
 
-def test_a_view_of_the_session_comes_first(spark):
+def test_a_view_of_the_session_comes_first(spark, view):
     """As in Spark; its tables come after it."""
-    spark.range(1).createOrReplaceTempView("of_a_session")
-    try:
-        reading = spark_names.in_session_catalog(spark, "`of_a_session`")
-        assert reading.other == "a view of this session"
-    finally:
-        spark.catalog.dropTempView("of_a_session")
+    view(spark.range(1), "of_a_session")
+
+    reading = spark_names.in_session_catalog(spark, "`of_a_session`")
+
+    assert reading.other == "a view of this session"

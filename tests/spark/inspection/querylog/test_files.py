@@ -112,7 +112,7 @@ def test_partition_filters_in_an_event_log(spark, read, tmp_path):
     assert sums(found) == {"id > 3 AND part = 1": 1, "part IN (1, 2) OR part IS NULL": 1}
 
 
-def test_iceberg_in_an_event_log(spark, read, conf, tmp_path):
+def test_iceberg_in_an_event_log(spark, read, conf, view, tmp_path):
     """Iceberg describes its scans; dates are days there, and times are microseconds."""
     catalog = "spark.sql.catalog.logs"
     conf({catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.type": "hadoop",
@@ -120,10 +120,10 @@ def test_iceberg_in_an_event_log(spark, read, conf, tmp_path):
     spark.sql("""CREATE TABLE logs.db.events (id bigint, day date, ts timestamp, name string)
         USING iceberg PARTITIONED BY (day)""")
     spark.sql("INSERT INTO logs.db.events VALUES (1, DATE'2024-01-05', NULL, 'it, is')")
-    view = spark.table("logs.db.events").where("day IN ('2024-01-05', '2024-01-06')")
-    view.createOrReplaceTempView("two_days")
+    two_days = spark.table("logs.db.events").where("day IN ('2024-01-05', '2024-01-06')")
+    view(two_days, "two_days")
     with event_log(spark, tmp_path / "log", compress="false"):
-        view.where("id = 1 AND name = 'a, b'").collect()
+        two_days.where("id = 1 AND name = 'a, b'").collect()
         spark.table("logs.db.events").where("ts >= '2024-01-05 12:00'").collect()
 
     assert sums(read(tmp_path / "log", "logs.db.events", "iceberg")) == {

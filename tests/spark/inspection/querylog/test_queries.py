@@ -61,11 +61,11 @@ def test_each_scan_of_a_join_has_its_filter(filters):
     ]
 
 
-def test_other_tables_and_views_are_looked_up(spark, lake, filters):
+def test_other_tables_and_views_are_looked_up(spark, lake, view, filters):
     """A temporary view of the session may filter, rename, or read the table's own files."""
-    spark.read.parquet(f"{lake}/users").createOrReplaceTempView("users")
+    view(spark.read.parquet(f"{lake}/users"), "users")
     recent = spark.read.format("delta").load(f"{lake}/events").where("day > '2024-01-01'")
-    recent.selectExpr("id AS number").createOrReplaceTempView("recent")
+    view(recent.selectExpr("id AS number"), "recent")
 
     assert filters("SELECT * FROM events e JOIN users u ON e.id = u.id WHERE u.id = 7") == [
         "id = 7"
@@ -107,10 +107,10 @@ def test_what_cannot_be_used_is_counted(read, text, reason):
     assert [each.sql for each in found.filters] == ["id = 1"]
 
 
-def test_nothing_is_executed(spark, lake):
+def test_nothing_is_executed(spark, view, lake):
     """Texts of a log would drop, write, fail, or skip files by their stats, if they ran."""
-    spark.range(3).createOrReplaceTempView("kept")
-    spark.read.format("delta").load(f"{lake}/events").createOrReplaceTempView("copied")
+    view(spark.range(3), "kept")
+    view(spark.read.format("delta").load(f"{lake}/events"), "copied")
     texts = [
         *("DROP VIEW kept", "SET zadapter.test = 1", "SELECT raise_error('ran') FROM kept"),
         f"INSERT OVERWRITE DIRECTORY '{lake}/out' USING parquet SELECT * FROM kept",
@@ -130,14 +130,13 @@ def test_nothing_is_executed(spark, lake):
     assert not (lake / "out").exists()
 
 
-def test_the_users_session_stays_as_it_is(spark, read):
+def test_the_users_session_stays_as_it_is(spark, view, read):
     """The view that stands for the table would shadow a table of that name."""
-    spark.range(3).createOrReplaceTempView("events")
-    try:
-        read(["id = 1"])
-        assert spark.table("events").columns == ["id"]
-    finally:
-        spark.catalog.dropTempView("events")
+    view(spark.range(3), "events")
+
+    read(["id = 1"])
+
+    assert spark.table("events").columns == ["id"]
 
 
 def test_equal_filters_are_one_with_all_weights(read):
