@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import MIB, file_table, fitted, request
-from tests.kit.variants import slow
+from tests.kit.variants import slow_but
 from zadapter.planning.file_groups import jobs
 from zadapter.planning.file_size import COLD, heaviest_request, request_for_cold, request_of_table
 from zadapter.planning.maintenance import Limits, maintenance
@@ -141,12 +141,12 @@ def test_tiers_do_not_share_a_job():
     assert [each.cold for each in limited.left] == [True]
 
 
-@pytest.mark.parametrize("limit", [8, *slow(64)])
-def test_every_file_is_chosen_once_at_most(limit):
+@pytest.mark.parametrize(("limit", "tables"), slow_but((8, 12), of=[(8, 12), (8, 40), (64, 40)]))
+def test_every_file_is_chosen_once_at_most(limit, tables):
     """In whatever tiers, partitions and layouts the files are, and if jobs are small."""
     random = np.random.default_rng(3)
     layouts = [None, A_RUN, B_RUN, COLD_RUN, OTHER_COLD]
-    for _ in range(40):
+    for _ in range(tables):
         files = [
             (layouts[random.integers(5)], random.choice([0.2, 1.0, 4.0]), day)
             for day in random.choice([HOT, WARM, OLD], 60).tolist()

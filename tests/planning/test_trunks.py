@@ -72,6 +72,7 @@ def test_calls_with_a_limit_follow_one_trunk():
     assert any(0.4 < share < 0.6 for share in below)
 
 
+@pytest.mark.slow
 def test_a_table_that_grows_beyond_a_job_gets_a_trunk():
     """That of its largest run. Once all files are cut along it, more columns are cut with time."""
     random = np.random.default_rng(6)

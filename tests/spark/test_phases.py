@@ -268,6 +268,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_printed(tmp_path):
     """A library is silent in the session of its user, on both streams, JVM included."""
     ended = subprocess.run(

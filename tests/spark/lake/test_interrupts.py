@@ -122,6 +122,7 @@ def test_a_signal_while_tables_are_judged_ends_the_run(spark, raw, lake, monkeyp
     assert rewritten(raw) == set()
 
 
+@pytest.mark.slow
 def test_a_time_limit_of_the_caller_ends_the_run(spark, raw, lake, during_rewrites):
     """Its exception is raised when the outcome is in the journal."""
 
@@ -139,6 +140,7 @@ def test_a_time_limit_of_the_caller_ends_the_run(spark, raw, lake, during_rewrit
     assert signal.getsignal(signal.SIGALRM) is over
 
 
+@pytest.mark.slow
 def test_the_callers_session_stays_as_it_is(spark, raw, lake, during_rewrites):
     """Jobs of all threads are in the caller's group; nothing of a thread stays behind."""
     context = spark.sparkContext

@@ -73,6 +73,7 @@ def test_the_jar_goes_with_spark_and_with_delta_spark(monkeypatch, spark, client
     assert library_builds.select_build(DELTA, spark).packages == (f"io.delta:{package}",)
 
 
+@pytest.mark.slow
 def test_on_databricks_the_way_out_is_named():
     """Its Delta has other classes."""
     code = """

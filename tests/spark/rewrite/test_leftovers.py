@@ -5,6 +5,7 @@ import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 CODE = """
 import zadapter
@@ -29,6 +30,7 @@ for to, target in {"delta": "new", "iceberg": "iceberg.db.new"}.items():
 """
 
 
+@pytest.mark.slow
 def test_plans_leave_nothing_behind(tmp_path):
     """No warehouse, no catalog, no log."""
     (tmp_path / "plain").mkdir()
