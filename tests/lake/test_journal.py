@@ -14,8 +14,10 @@ from zadapter.lake.journal import (
     SCHEMA,
     Line,
     correction,
+    describe,
+    keep_last_runs,
     latest,
-    runs,
+    split_runs,
     to_table,
     unchanged,
     waited,
@@ -203,7 +205,7 @@ def test_a_run_that_was_taken_up_again_counts_once():
     assert waited(to_table(lines)) == {"t": 2}
     assert waited(to_table(lines[:3])) == {"t": 0}
     assert latest(to_table(lines))["t"].verdict == "waits"
-    (_, row) = runs(to_table(lines)).rows
+    (_, row) = describe(split_runs(to_table(lines))).rows
     assert row[1:4] == ("0", "1", "0")
 
 
@@ -229,17 +231,29 @@ def test_a_history_has_a_line_for_each_run():
         night(1, "nothing to do", bytes_rewritten=0, share_before=None),
     ]
 
-    assert runs(to_table(lines)).rows == (
+    assert describe(split_runs(to_table(lines))).rows == (
         ("2025-10-26 00:00:00", "1", "1", "1", "2 GB", "6", "0.50", "40.0%", "20.0%"),
         ("2025-10-27 00:00:00", "0", "0", "0", "0 B", "2", "", "", ""),
     )
+
+
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_the_last_runs_are_those_that_began_last(count):
+    """Runs side by side append in any order."""
+    lines = [night(n, table=table) for n, table in [(2, "t"), (0, "t"), (1, "t"), (2, "u")]]
+
+    kept = split_runs(keep_last_runs(to_table(lines), count))
+
+    last = [["0"], ["1"], ["2", "2"]][-count:]
+    assert [[line.run for line in each] for each in kept] == last
 
 
 def test_an_empty_journal_says_nothing_of_tables():
     empty = SCHEMA.empty_table()
 
     assert (latest(empty), waited(empty), correction(empty)) == ({}, {}, {})
-    assert runs(empty).rows == ()
+    assert describe(split_runs(empty)).rows == ()
+    assert keep_last_runs(empty, 3).num_rows == 0
 
 
 def test_columns_that_an_older_release_did_not_write_are_unknown():
@@ -250,4 +264,4 @@ def test_columns_that_an_older_release_did_not_write_are_unknown():
 
     assert latest(old)["t"].waited is None
     assert correction(old) == {"t": 1.0}
-    assert runs(old).rows[0][4] == "0 B"
+    assert describe(split_runs(old)).rows[0][4] == "0 B"

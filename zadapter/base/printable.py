@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from itertools import takewhile
 
 MOST = 10
 """Number of things that one line names."""
@@ -14,6 +15,17 @@ def printable(text: str) -> str:
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def shared_folder(names: Iterable[str]) -> str:
+    """Return the folder that all paths among *names* lie in; empty: there is none.
+
+    >>> shared_folder(["/lake/raw/a", "/lake/raw/b", "sales.orders"])
+    '/lake/raw/'
+    """
+    folders = [name.split("/")[:-1] for name in names if "/" in name]
+    same = takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False))
+    return "".join(f"{level[0]}/" for level in same) if len(folders) > 1 else ""
 
 
 def abridge(items: Iterable[object], separator: str = ", ") -> str:

@@ -44,27 +44,42 @@ def maintain(
         )
         changed = [line.table for line in report.lines if line.bytes_rewritten and not dry_run]
         done = f"{lake}: {len(changed)} tables rewritten" if changed else ""
-        result = report_change(done, lambda: with_pages(report, str(lake), None, html))
+
+        def shown() -> Result:
+            if html is not None:
+                html.write_text(report.to_html(), encoding="utf-8")
+            return with_pages(report, str(lake), None, None)
+
+        result = report_change(done, shown)
         return replace(result, exit_code=SOME_FAILED) if report.failed else result
 
     return FunctionCall(function="maintain", tables=(), targets=places(asked), run=run)
 
 
-def lake_history(lake: Path) -> FunctionCall:
+def lake_history(lake: Path, html: Path | None) -> FunctionCall:
     """Return a call that lists the runs in the journal of a lake.
+
+    Args:
+        lake: The file of the lake.
+        html: File of a page of the tables as the last run has left them, with their trends.
 
     Raises:
         UsageError: The file has mistakes, or no journal.
     """
+    check_paths(None, html)
     asked = load(lake)
     if asked.journal is None:
         raise UsageError(f"{lake} has no [journal]; add one with a table, and run maintain")
 
     def run(spark: "SparkSession") -> Result:
-        from zadapter.lake import journal  # noqa: PLC0415 - loads Spark
+        from zadapter.lake import journal, page  # noqa: PLC0415 - loads Spark
 
         lines = journal.read(spark, str(asked.journal), asked.journal_format)
-        found = journal.runs(lines)
+        nights = journal.split_runs(lines)
+        if html is not None:
+            *earlier, last = nights or [[]]
+            html.write_text(page.render(str(lake), last, earlier), encoding="utf-8")
+        found = journal.describe(nights)
         return Result(
             documents=[as_json(lines.to_pylist())], table=listing(found.columns, found.rows)
         )

@@ -9,10 +9,11 @@ import typer
 import zadapter
 from zadapter.base.quantities import parse_age
 from zadapter.cli.calls import FunctionCall
-from zadapter.cli.command_options import Backend, Table
+from zadapter.cli.command_options import Backend, Html, Table
 from zadapter.cli.error_messages import report_change
 from zadapter.cli.maintain_command import lake_history
 from zadapter.cli.results import Result, as_json, facts, listing
+from zadapter.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
 _COUNTS = ("files_added", "files_removed", "rows_added", "rows_removed")
 
 
-def history(*, table: Table, backend: Backend = None) -> FunctionCall:
+def history(*, table: Table, html: Html = None, backend: Backend = None) -> FunctionCall:
     """List the commits of TABLE (plain Parquet), newest first, or the runs of a lake's file.
 
     Times are in UTC. The file of a lake is that of zadapter maintain; it must have a journal.
+    With --html, it becomes a page of all tables after the last run, and their trends.
     """
     if table.endswith(".toml"):
-        return lake_history(Path(table))
+        return lake_history(Path(table), html)
+    if html is not None:
+        raise UsageError("--html needs the file of a lake, such as lake.toml; a table has no page")
 
     def run(spark: "SparkSession") -> Result:
         commits = zadapter.history(table, backend=backend, spark=spark)

@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Final, get_args, get_type_hints
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -51,6 +52,8 @@ WAITS: Final = "waits"
 DECLINED: Final = "declined"
 FAILED: Final = "failed"
 LEFT_OUT: Final = "left out"
+CLEAN_UP_FAILED: Final = "clean-up failed: "
+"""Beginning of the error of a clean-up, which has no verdict of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -484,30 +487,59 @@ def _last_of_runs(lines: pa.Table) -> list[Line]:
     return found[::-1]
 
 
-def runs(lines: pa.Table) -> Listing:
-    """Return the runs of a journal, oldest first."""
+def split_runs(lines: pa.Table) -> list[list[Line]]:
+    """Return the last line of each table in each run, oldest run first."""
     by_run: dict[str, list[Line]] = {}
     for line in _last_of_runs(lines):
         by_run.setdefault(line.run, []).append(line)
-    return Listing("runs", _COLUMNS, tuple(map(_describe, by_run.values())))
+    return list(by_run.values())
+
+
+def keep_last_runs(lines: pa.Table, count: int) -> pa.Table:
+    """Return the lines of the last *count* runs of a journal."""
+    began = lines.group_by("run").aggregate([("time", "max")]).sort_by("time_max")
+    return lines.filter(pc.is_in(lines["run"], value_set=began["run"][-count:]))
+
+
+def describe(nights: Iterable[Sequence[Line]]) -> Listing:
+    """Return a row for each run."""
+    return Listing("runs", _COLUMNS, tuple(map(_describe, nights)))
+
+
+def has_failed(line: Line) -> bool:
+    """Return whether the judgement, the rewrite or the clean-up of a table has failed."""
+    return line.verdict == FAILED or CLEAN_UP_FAILED in (line.error or "")
+
+
+def mean_shares(lines: Iterable[Line]) -> tuple[float, float] | None:
+    """Return the mean share that filters read before and after a run; None: of no table."""
+    known = [
+        (line.share_before, line.share_after)
+        for line in lines
+        if line.share_before is not None and line.share_after is not None
+    ]
+    if not known:
+        return None
+    before, after = zip(*known, strict=True)
+    return fmean(before), fmean(after)
+
+
+def total_money(lines: Iterable[Line]) -> float | None:
+    """Return the cost of the rewrites of a run; None: it is unknown."""
+    known = [line.money for line in lines if line.money is not None]
+    return sum(known) if known else None
 
 
 def _describe(lines: Sequence[Line]) -> tuple[str, ...]:
     """Return the cells of a run."""
     verdicts = Counter(line.verdict for line in lines)
-    money = [line.money for line in lines if line.money is not None]
-    shares = [
-        (line.share_before, line.share_after)
-        for line in lines
-        if line.share_before is not None and line.share_after is not None
-    ]
-    means = [f"{fmean(each):.1%}" for each in zip(*shares, strict=True)] or ["", ""]
+    money, shares = total_money(lines), mean_shares(lines)
     return (
         f"{lines[0].time:%Y-%m-%d %H:%M:%S}",
         f"{verdicts[REWRITTEN] + verdicts[IN_PART]:,}",
         *(f"{verdicts[verdict]:,}" for verdict in (WAITS, FAILED)),
         show(sum(line.bytes_rewritten or 0 for line in lines)),
         f"{sum(line.seconds or 0 for line in lines):,.0f}",
-        f"{sum(money):,.2f}" if money else "",
-        *means,
+        "" if money is None else f"{money:,.2f}",
+        *([f"{share:.1%}" for share in shares] if shares else ["", ""]),
     )

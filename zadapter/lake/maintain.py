@@ -21,6 +21,7 @@ from zadapter.lake.choice import Candidate, choose
 from zadapter.lake.cleaning import Cleaned, clean
 from zadapter.lake.discovery import Found, LeftOut, discover
 from zadapter.lake.journal import Line
+from zadapter.lake.page import RUNS
 from zadapter.lake.report import CLEANED, LakeReport
 from zadapter.lake.runs import (
     Outcome,
@@ -173,6 +174,7 @@ def _rewrite(
         run=run.id,
         dry_run=run.dry_run,
         lines=(*done, *(_left_out(run, each) for each in left_out)),
+        history=None if lake.journal is None else journal.keep_last_runs(lines, RUNS),
         seconds=run.elapsed,
     )
 
@@ -212,6 +214,6 @@ def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
 def _after_clean(line: Line, steps: CLEANED) -> Line:
     """Return a line without its version if a clean-up may have committed another one."""
     if steps and steps[-1].error is not None:
-        told = f"clean-up failed: {steps[-1].step}: {steps[-1].error}"
+        told = f"{journal.CLEAN_UP_FAILED}{steps[-1].step}: {steps[-1].error}"
         line = replace(line, error="; ".join(filter(None, (line.error, told))))
     return replace(line, version=None) if any(any(each.counts.values()) for each in steps) else line

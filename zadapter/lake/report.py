@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
 
-from zadapter.base.printable import abridge
+import pyarrow as pa
+
+from zadapter.base.printable import abridge, shared_folder
 from zadapter.base.quantities import show
 from zadapter.lake import journal
 from zadapter.lake.cleaning import Cleaned
 from zadapter.lake.journal import Line
+from zadapter.lake.page import render
 from zadapter.planning.cost import show_sum
 from zadapter.report.facts import Facts, Listing
 
@@ -38,6 +40,9 @@ class LakeReport(Facts):
     """The steps of the clean-up, by table; a dry run has what they would do."""
     seconds: float
     """Duration of the run."""
+    history: pa.Table | None = field(default=None, repr=False)
+    """The lines of the last runs in the journal before this one, for a trend; None: there is no
+    journal."""
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
@@ -57,8 +62,7 @@ class LakeReport(Facts):
     @property
     def money(self) -> float | None:
         """The cost of the rewrites; None: it is unknown."""
-        known = [line.money for line in self.lines if line.money is not None]
-        return sum(known) if known else None
+        return journal.total_money(self.lines)
 
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
@@ -78,7 +82,8 @@ class LakeReport(Facts):
         """Return the tables, those that failed first, then those that were rewritten; remarks."""
         rank = {verdict: number for number, verdict in enumerate(_ORDER)}
         lines = sorted(self.lines, key=lambda line: (rank[line.verdict], -line.bytes_rewritten))
-        names = _shorten([line.table for line in lines])
+        folder = shared_folder(line.table for line in lines)
+        names = {line.table: line.table.removeprefix(folder) for line in lines}
         remarks = [(names[line.table], why) for line in lines if (why := _why(line))]
         steps = [
             (names.get(table, table), step.step, _counts(step), step.error or step.note)
@@ -101,9 +106,22 @@ class LakeReport(Facts):
         return any(line.format is not None for line in self.lines)
 
     def to_dict(self, *, files: bool = False) -> dict[str, Any]:
-        """Return the fields as JSON values, and the sums."""
+        """Return the fields as JSON values, and the sums, but not the history."""
         sums = {"bytes_rewritten": self.bytes_rewritten, "money": self.money}
-        return Facts.to_dict(self, files=files) | sums | {"failed": list(self.failed)}
+        told = Facts.to_dict(self, files=files) | sums | {"failed": list(self.failed)}
+        told.pop("history", None)
+        return told
+
+    def to_html(self) -> str:
+        """Return a page of all tables, worst first, with the trend of each from the journal."""
+        return render(
+            self.lake,
+            self.lines,
+            None if self.history is None else journal.split_runs(self.history),
+            dry_run=self.dry_run,
+            seconds=self.seconds,
+            cleanups=self.listings()[-1],
+        )
 
 
 def _row(line: Line) -> tuple[object, ...]:
@@ -115,15 +133,6 @@ def _why(line: Line) -> str:
     nights = "night" if line.waited == 1 else "nights"
     waits = f"{line.waited} {nights}" if line.verdict == journal.WAITS else None
     return ": ".join(filter(None, (waits, line.error)))
-
-
-def _shorten(tables: Sequence[str]) -> dict[str, str]:
-    """Return the tables without the folder that all paths have in common."""
-    paths = [table for table in tables if "/" in table]
-    folders = [table.split("/")[:-1] for table in paths]
-    same = list(takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False)))
-    common = "".join(f"{level[0]}/" for level in same) if len(paths) > 1 else ""
-    return {table: table.removeprefix(common) for table in tables}
 
 
 def _shares(line: Line) -> str | None:

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import deltalake
@@ -226,6 +227,23 @@ def test_failures_stay_with_their_table(  # noqa: PLR0915 - one run over all of 
     assert len(report["failed"]) == 9
     stored = read_parquet(spark, str(tmp_path / "journal"))
     assert stored.num_rows == len(lines) == 9
+
+
+@pytest.mark.slow
+def test_the_journal_alone_gives_the_page_of_its_last_run(spark, tmp_path, written):
+    """But for the duration, and with the same trend."""
+    make_delta(tmp_path / "raw/a", 1)
+    make_delta(tmp_path / "raw/b", 2)
+    lake, file = written(journal=f'journal.table = "{tmp_path}/journal"'), tmp_path / "lake.html"
+    zadapter.maintain(lake, spark=spark)
+    settled = replace(zadapter.maintain(lake, spark=spark), seconds=0.0)
+
+    answer = CliRunner().invoke(app, ["history", str(lake), "--html", str(file)])
+
+    assert answer.exit_code == 0, answer.output
+    page = file.read_text(encoding="utf-8")
+    assert page == settled.to_html().replace("<div><dt>seconds</dt><dd>0</dd></div>", "")
+    assert "rewritten in 1 of 2 runs" in page
 
 
 def test_a_journal_that_is_no_journal_is_refused_before_any_rewrite(spark, tmp_path, written):

@@ -13,22 +13,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLE = """
+:root { color-scheme: light dark; --text: #111; --ground: #fff; --rule: #ccc; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --text: #e4e4e7; --ground: #17181b; --rule: #45474d; }
+}
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em;
-  color: #111; background: #fff; }
+  color: var(--text); background: var(--ground); }
+h1 { overflow-wrap: anywhere; }
 table { border-collapse: collapse; margin: 0.6em 0 1.4em; }
-th, td { padding: 0.25em 0.8em; border-bottom: 1px solid #ccc; text-align: left;
+th, td { padding: 0.25em 0.8em; border-bottom: 1px solid var(--rule); text-align: left;
   vertical-align: top; overflow-wrap: anywhere; }
 img { max-width: 100%; height: auto; }
 """
 
 
-def page(title: str, body: str, figures: Sequence["Figure"] = ()) -> str:
+def page(title: str, body: str, figures: Sequence["Figure"] = (), style: str = "") -> str:
     """Return a page.
 
     Args:
         title: The title, as text.
         body: HTML.
         figures: Figures of matplotlib, which the page holds as PNG.
+        style: Rules of CSS beside those of all pages.
     """
     pictures = "".join(
         f'<p><img alt="files of {escape(title)}" src="data:image/png;base64,{_png(each)}"></p>'
@@ -38,7 +44,8 @@ def page(title: str, body: str, figures: Sequence["Figure"] = ()) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">"
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}{style}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}{pictures}</body></html>\n"
     )
 
