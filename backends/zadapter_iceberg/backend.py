@@ -20,6 +20,7 @@ from zadapter.errors import VersionExpiredError
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import Layouts
 from zadapter.spark.jvm.removal import removing
+from zadapter.spark.jvm.scala import java_dict
 from zadapter.table.encoding import Encoding
 from zadapter.table.file_stats import total
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
@@ -167,9 +168,11 @@ class IcebergBackend:
             stored_types=version.stored_types,
             target_file_size=version.target_file_size,
             sort_order=version.sort_order,
+            sort_columns=version.sort_columns,
             applied=applied,
             layouts=Layouts(Store(version.pinned)),
             source=lambda: migrated_from.source(version),
+            properties=lambda: java_dict(self._jvm.root, version.pinned.properties()),
             rewritten=lambda since: migrated_from.find_rewrites(version, since),
             handle=version,
         )

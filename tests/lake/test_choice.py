@@ -5,8 +5,10 @@ from random import Random
 
 import pytest
 
+from zadapter.errors import UsageError
 from zadapter.lake.choice import Candidate, Part, Step, Why, choose
 from zadapter.lake.settings import Budget
+from zadapter.lake.weights import LEAST, weigh
 
 CORES = 2
 AMOUNTS = "bytes", "seconds", "money"
@@ -204,3 +206,24 @@ def test_no_table_starves():
 
     assert chosen[:10] == [("rich",)] * 10
     assert chosen[-1] == ("poor",)
+
+
+def test_a_table_that_no_query_reads_weighs_little_but_does_not_starve():
+    """It goes last, and has its turn before one that saves a thousandth."""
+    weights = weigh({"read": 30.0, "also": 90.0, "unread": 0.0})
+    assert weights == {"read": 0.75, "also": 2.25, "unread": LEAST}
+
+    def order(waited):
+        tables = [
+            table("read", (10, 10), weight=weights["read"]),
+            table("unread", (10, 100), weight=weights["unread"], waited=waited),
+        ]
+        return choose(tables, Budget(bytes=10), CORES).order
+
+    assert order(0) == ("read",)
+    assert order(26) == ("unread",)
+
+
+def test_weights_of_a_log_without_reads_are_refused():
+    with pytest.raises(UsageError, match="no query of the log reads a table of the lake"):
+        weigh({"a": 0.0, "b": 0.0})

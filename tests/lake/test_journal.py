@@ -90,6 +90,7 @@ def test_the_columns_of_a_journal_are_stable():
         "int64": ["version", "files", "bytes_rewritten", "waited"],
         "double": [
             *("share_before", "share_predicted", "share_after", "seconds", "core_seconds", "money"),
+            "weight",
         ],
     }
 

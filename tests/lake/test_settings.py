@@ -377,6 +377,12 @@ def test_entries_that_are_refused(line, expected):
         (f"{ONE}[journal]\ntable = 5", "[journal]: table: 5 is not a table; "),
         (f"{ONE}[journal]\ntable = ' '", "[journal]: table: ' ' is not a table; "),
         (f"{ONE}[defaults]\nmatch = 'a'", "[defaults]: the key 'match' belongs to [[tables]]; "),
+        (f"{ONE}weight = 0", "sales.*: weight: 0 is not a weight; write a number above 0, "),
+        (f"{ONE}weight = nan", "sales.*: weight: nan is not a weight"),
+        (f"{ONE}weight = inf", "sales.*: weight: inf is not a weight"),
+        (f"{ONE}enabled = 1", "sales.*: enabled: 1 is neither true nor false"),
+        (f"{ONE}[reads]", "[reads]: the key 'queries' is missing"),
+        (f"{ONE}[reads]\nqueries = 3", "[reads]: queries: queries= must be a list of texts"),
         (f"{ONE}[defaults]\nexclude = ['a']", "[defaults]: the key 'exclude' belongs to "),
         (f"{ONE}[defaults]\nforce = true", "[defaults]: the key 'force' would rewrite every "),
     ],
@@ -425,6 +431,8 @@ LAKES = st.builds(
             options=OPTIONS,
             keep=st.none() | st.builds(Keep, versions=st.none() | AGES, orphans=st.none() | AGES),
             max_wait=st.none() | st.integers(1, 1000),
+            weight=AMOUNTS,
+            enabled=st.booleans(),
         ),
         min_size=1,
         max_size=3,
@@ -439,6 +447,7 @@ LAKES = st.builds(
     ),
     journal=PATTERNS,
     journal_format=FORMATS,
+    queries=PATTERNS,
 )
 
 
@@ -452,6 +461,7 @@ def as_file(lake):
             prices=asdict(lake.budget.prices),
         ),
         "journal": {"table": lake.journal, "format": lake.journal_format},
+        "reads": {"queries": lake.queries},
         "tables": [
             stated(
                 match=entry.match,
@@ -463,6 +473,8 @@ def as_file(lake):
                     orphans=written_age(entry.keep.orphans),
                 ),
                 max_wait=entry.max_wait,
+                weight=entry.weight,
+                enabled=entry.enabled,
                 **entry.options,
             )
             for entry in lake.tables
@@ -513,7 +525,7 @@ def test_defaults_are_as_if_each_entry_stated_them(lake, options, age):
 KEYS = st.sampled_from(
     [
         *("match", "exclude", "format", "keep", "max_wait", "versions", "orphans", "table"),
-        *("bytes", "time", "money", "prices", "put", "get", "hot", "a", *KEYWORDS),
+        *("bytes", "time", "money", "prices", "put", "get", "hot", "a", "weight", *KEYWORDS),
     ]
 )
 VALUES = st.recursive(

@@ -10,8 +10,9 @@ from zadapter.base.phases import phase
 from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UsageError
 from zadapter.inspection.advice import Advice
-from zadapter.inspection.advise.choice import HOLDOUT, advise_on
+from zadapter.inspection.advise.choice import advise_on
 from zadapter.inspection.measure.table_access import opening
+from zadapter.inspection.query_log import HOLDOUT
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Keys
 from zadapter.planning.options import By, Options, check_table

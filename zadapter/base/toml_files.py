@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,15 @@ def parse_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: the file is not UTF-8: {error.reason}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: the file is not TOML: {error}") from error
+
+
+def parse_value(text: str) -> Any:
+    """Return a value in the notation of a file; a text that is none in it stands for itself."""
+    with suppress(tomllib.TOMLDecodeError, RecursionError):
+        found = tomllib.loads(f"value = {text}")
+        if found.keys() == {"value"}:
+            return found["value"]
+    return text
 
 
 def read_table(

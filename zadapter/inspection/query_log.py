@@ -27,6 +27,9 @@ SHOWN_REASONS = 5
 SLICES = 16
 """Number of consecutive parts of a log, by which it can be divided into older and newer queries."""
 
+HOLDOUT = 0.5
+"""Share of a log that layouts are judged by, unless a caller states one."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedFilter:
@@ -98,12 +101,9 @@ class QueryLog:
         if not 0 < holdout < 1:
             raise UsageError(f"holdout= must be a share between 0 and 1, not {holdout!r}")
         by_slice = [fsum(found.weights[at] for found in self.filters) for at in range(SLICES)]
-        total = fsum(by_slice)
-        newer = [fsum(by_slice[at:]) for at in range(SLICES)]
-        cuts = [at for at in range(1, SLICES) if newer[at] > 0 and fsum(by_slice[:at]) > 0]
-        if not cuts:
+        cut = find_cut(by_slice, holdout)
+        if cut is None:
             return self, self
-        cut = min(cuts, key=lambda at: abs(newer[at] - holdout * total))
         return self._part(range(cut)), self._part(range(cut, SLICES))
 
     def _part(self, kept: range) -> "QueryLog":
@@ -113,6 +113,18 @@ class QueryLog:
             for f in self.filters
         )
         return replace(self, filters=heaviest_first(part for part in parts if part.weight > 0))
+
+
+def find_cut(by_slice: Sequence[float], holdout: float) -> int | None:
+    """Return the first of the parts of a log that are its newer part; None: they all are.
+
+    Args:
+        by_slice: Sum of the weights in each part, oldest first.
+        holdout: Share of the weight that the newer part has, as nearly as can be.
+    """
+    newer = [fsum(by_slice[at:]) for at in range(len(by_slice))]
+    cuts = [at for at in range(1, len(by_slice)) if newer[at] > 0 and fsum(by_slice[:at]) > 0]
+    return min(cuts, key=lambda at: abs(newer[at] - holdout * newer[0])) if cuts else None
 
 
 def heaviest_first(filters: Iterable[LoggedFilter]) -> tuple[LoggedFilter, ...]:

@@ -51,7 +51,7 @@ class Candidate:
     table: str
     steps: tuple[Step, ...]
     weight: float = 1.0
-    """How often the table is read, relative to others."""
+    """How much its savings count, relative to those of others: as often as it is read."""
     waited: int = 0
     """Nights that a due rewrite of the table has waited."""
     max_wait: int | None = None
@@ -103,6 +103,8 @@ class Choice:
     """The tables of which steps are taken, in the order in which they are to run."""
     left: Mapping[str, tuple[Part, Why]]
     """The other steps of tables that have some, and why they are left."""
+    weights: Mapping[str, float]
+    """How much each table counted, relative to others, before its nights of waiting."""
 
 
 def choose(candidates: Sequence[Candidate], budget: Budget, cores: int) -> Choice:
@@ -129,7 +131,8 @@ def choose(candidates: Sequence[Candidate], budget: Budget, cores: int) -> Choic
             why = Why.SPENT if stop < table.steps else Why.TOO_LARGE
             left[name] = Part.of(steps[stop:]), why
     order = tuple(tables[number].candidate.table for number in chosen)
-    return Choice(taken=taken, order=order, left=left)
+    weights = {each.table: each.weight for each in candidates}
+    return Choice(taken=taken, order=order, left=left, weights=weights)
 
 
 Amounts = tuple[float, float, float]

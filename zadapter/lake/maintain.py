@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from zadapter.lake.runs import (
 )
 from zadapter.lake.settings import MAX_CONCURRENT, Lake, load, parse
 from zadapter.lake.tables import Judged, judge
+from zadapter.lake.weights import weigh_tables
 from zadapter.spark.clone import scratch
 from zadapter.spark.opening import session_for
 from zadapter.table.staged_files import new_id
@@ -107,7 +109,7 @@ def _maintain(run: Run, name: str) -> LakeReport:
         journal.prepare(spark, lake.journal, lake.journal_format)
     with holding_signals() as watch:
         run = replace(run, watch=watch)
-        report = _rewrite(run, name, lines, found, left_out)
+        report, found = _rewrite(run, name, lines, found, left_out)
         report = _clean(run, found, report)
         failure = _write_journal(run, report)
     done = [line.table for line in report.lines if line.bytes_rewritten and not run.dry_run]
@@ -146,45 +148,56 @@ def _write_journal(run: Run, report: LakeReport) -> Exception | None:
 
 def _rewrite(
     run: Run, name: str, lines: pa.Table, found: list[Found], left_out: list[LeftOut]
-) -> LakeReport:
-    """Judge the tables, run the rewrites that are chosen, and report what became of each table."""
+) -> tuple[LakeReport, list[Found]]:
+    """Judge the tables, run the rewrites that are chosen, and report what became of each table.
+
+    Returns:
+        The report, and the tables with their own settings, in the order of its lines.
+    """
     lake, spark = run.lake, run.spark
     known, waited, factors = journal.latest(lines), journal.waited(lines), journal.correction(lines)
 
     def judge_one(table: Found) -> Judged:
-        return judge(spark, table, lake.budget, lambda version: is_settled(table, version, known))
+        return judge(spark, table, lake.budget, partial(is_settled, known))
 
-    judged = dict(
-        zip([each.table for each in found], each_table(run, found, judge_one), strict=True)
-    )
+    results = each_table(run, found, judge_one)
+    judged = {each.found.table: each for each in results if isinstance(each, Judged)}
+    found = [judged[each.table].found if each.table in judged else each for each in found]
+    reads = weigh_tables(run, judged)
     candidates = [
-        _candidate(each, judgement, waited.get(each.table, 0), factors.get(each.table, 1.0))
-        for each in found
-        if isinstance(judgement := judged[each.table], Judged) and judgement.steps
+        _candidate(each, reads.weights.get(name, 1.0), waited.get(name, 0), factors.get(name, 1.0))
+        for name, each in judged.items()
+        if each.steps
     ]
     choice = choose(candidates, lake.budget, int(spark.sparkContext.defaultParallelism))
     rewrites = rewrite_tables(run, found, choice)
-    outcomes = [
-        Outcome.of(run, each, judged[each.table], choice, rewrites.get(each.table))
-        for each in found
+    done = [
+        Outcome.of(run, table, result, choice, rewrites.get(table.table)).line(
+            waited.get(table.table, 0), known
+        )
+        for table, result in zip(found, results, strict=True)
     ]
-    done = [each.line(waited.get(each.found.table, 0), known) for each in outcomes]
-    return LakeReport(
+    others = [*reads.lines, *(_left_out(run, each) for each in left_out)]
+    report = LakeReport(
         lake=name,
         run=run.id,
         dry_run=run.dry_run,
-        lines=(*done, *(_left_out(run, each) for each in left_out)),
+        lines=(*done, *others),
         history=None if lake.journal is None else journal.keep_last_runs(lines, RUNS),
+        own={table: each.own for table, each in judged.items() if each.own},
         seconds=run.elapsed,
     )
+    return report, found
 
 
-def _candidate(found: Found, judged: Judged, waited: int, factor: float) -> Candidate:
+def _candidate(judged: Judged, reads: float, waited: int, factor: float) -> Candidate:
+    entry = judged.found.entry
     return Candidate(
-        table=found.table,
+        table=judged.found.table,
         steps=tuple(replace(step, saved=step.saved * factor) for step in judged.steps),
+        weight=entry.weight * reads,
         waited=waited,
-        max_wait=found.entry.max_wait,
+        max_wait=entry.max_wait,
     )
 
 
@@ -194,13 +207,13 @@ def _left_out(run: Run, left_out: LeftOut) -> Line:
 
 
 def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
-    """Clean up the tables that have not failed, until a signal arrives."""
+    """Clean up the tables that have neither failed nor are left out, until a signal arrives."""
     cleaned = dict[str, CLEANED]()
-    for table, line in zip(found, report.lines, strict=False):  # what was left out has no table
+    for table, line in zip(found, report.lines, strict=False):  # what was not found has no table
         keep = table.entry.keep
         if run.watch.is_ending:
             break
-        if keep is not None and line.verdict != journal.FAILED:
+        if keep is not None and line.verdict not in {journal.FAILED, journal.LEFT_OUT}:
             try:
                 steps = clean(run.spark, table.table, table.format, keep, dry_run=run.dry_run)
             except Exception as error:  # noqa: BLE001 - a failure stays with its table

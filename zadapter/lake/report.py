@@ -22,7 +22,7 @@ _ORDER = (
     journal.DECLINED, journal.NOTHING_TO_DO, journal.LEFT_OUT,
 )  # fmt: skip
 """Verdicts in the order in which they are listed."""
-_COLUMNS = ("table", "format", "verdict", "rewritten", "data scanned", "seconds")
+_COLUMNS = ("table", "format", "verdict", "rewritten", "data scanned", "weight", "seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,8 @@ class LakeReport(Facts):
     """A line for each table, and for what was left out."""
     cleaned: Mapping[str, CLEANED] = field(default_factory=dict[str, CLEANED])
     """The steps of the clean-up, by table; a dry run has what they would do."""
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """What tables themselves state instead of the file of the lake, by table."""
     seconds: float
     """Duration of the run."""
     history: pa.Table | None = field(default=None, repr=False)
@@ -85,14 +87,18 @@ class LakeReport(Facts):
         folder = shared_folder(line.table for line in lines)
         names = {line.table: line.table.removeprefix(folder) for line in lines}
         remarks = [(names[line.table], why) for line in lines if (why := _why(line))]
+        remarks += [(names.get(table, table), "; ".join(own)) for table, own in self.own.items()]
         steps = [
             (names.get(table, table), step.step, _counts(step), step.error or step.note)
             for table, done in self.cleaned.items()
             for step in done
             if self.dry_run or step.error or any(step.counts.values())
         ]
-        columns = _COLUMNS[:-1] if self.dry_run else _COLUMNS
-        rows = tuple((names[line.table], *_row(line))[: len(columns)] for line in lines)
+        weighed = any(line.weight not in {None, 1.0} for line in lines)
+        left_out = {*(["seconds"] if self.dry_run else []), *([] if weighed else ["weight"])}
+        columns = tuple(name for name in _COLUMNS if name not in left_out)
+        cells = [{"table": names[line.table]} | _row(line) for line in lines]
+        rows = tuple(tuple(row[name] for name in columns) for row in cells)
         title = "what clean-ups would delete" if self.dry_run else "clean-ups"
         return (
             Listing("tables", columns, rows, total=len(lines)),
@@ -124,9 +130,15 @@ class LakeReport(Facts):
         )
 
 
-def _row(line: Line) -> tuple[object, ...]:
-    size = show(line.bytes_rewritten) if line.bytes_rewritten else None
-    return line.format, line.verdict, size, _shares(line), line.seconds or None
+def _row(line: Line) -> dict[str, object]:
+    return {
+        "format": line.format,
+        "verdict": line.verdict,
+        "rewritten": show(line.bytes_rewritten) if line.bytes_rewritten else None,
+        "data scanned": _shares(line),
+        "weight": None if line.weight is None else f"{line.weight:,.3g}",
+        "seconds": line.seconds or None,
+    }
 
 
 def _why(line: Line) -> str:

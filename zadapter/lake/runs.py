@@ -81,13 +81,13 @@ _MOVING = ("min_age", "queries", "tiers", "where")
 logs longer, and conditions may depend on the time."""
 
 
-def is_settled(table: Found, version: int | None, known: Mapping[str, Line]) -> bool:
+def is_settled(known: Mapping[str, Line], table: Found, version: int | None) -> bool:
     """Return whether a table needs no judgement: it and its entry are as the last run has left it.
 
     Args:
-        table: The table.
-        version: Its current version; None: unknown.
         known: The last line of each table.
+        table: The table, with its own settings: other ones may leave its version as it was.
+        version: Its current version; None: unknown.
     """
     last, entry = known.get(table.table), table.entry
     if last is None or last.settings != digest_of(entry) or set(_MOVING) & entry.options.keys():
@@ -192,6 +192,8 @@ class Outcome:
     """The rewrites that were chosen; None: none was due."""
     left: tuple[Part, str] | None
     """The rewrites that were left, and why."""
+    weight: float | None
+    """How much the table counted in the choice; None: nothing was due."""
     result: Report | Exception | None
     """Of the chosen rewrites; None: they did not start."""
 
@@ -212,6 +214,7 @@ class Outcome:
             judged=judged,
             taken=choice.taken.get(found.table),
             left=None if left is None else (left[0], left[1].value),
+            weight=choice.weights.get(found.table),
             result=result,
         )
 
@@ -236,15 +239,16 @@ class Outcome:
             shares = dict.fromkeys(("share_before", "share_after"), last.share_after)
             facts |= {"files": last.files, **shares}
         if judged.reason is not None:
-            return self._line(journal.DECLINED, **facts, error=judged.reason)
+            verdict = journal.DECLINED if self.found.entry.enabled else journal.LEFT_OUT
+            return self._line(verdict, **facts, error=judged.reason)
         if self.taken is None:
             return self._line(journal.NOTHING_TO_DO, **facts)
         return self._due(self.taken, facts, waited)
 
     def _line(self, verdict: str, **facts: Any) -> Line:
         found = self.found
-        settings = digest_of(found.entry)
-        return self.run.line(found.table, found.format, verdict, settings=settings, **facts)
+        facts |= {"settings": digest_of(found.entry), "weight": self.weight}
+        return self.run.line(found.table, found.format, verdict, **facts)
 
     def _due(self, taken: Part, facts: dict[str, Any], waited: int) -> Line:
         """Return the line of a table with due rewrites."""

@@ -10,6 +10,9 @@
     table = "s3://lake/journal"
     format = "delta"
 
+    [reads]                                     how often tables are read
+    queries = "logs/"
+
     [defaults]                                  for entries that state nothing else
     keep = { versions = "30d" }
     max_wait = 7
@@ -23,12 +26,13 @@
 
 An entry has the keywords of ``optimize``, except for those of which one lake has one value, or
 none. What it states replaces the default as a whole: a ``keep`` without ``orphans`` deletes none.
+A table's own properties replace what its entry states, by the same rules: see :func:`override`.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from math import inf
 from numbers import Integral, Real
@@ -43,6 +47,7 @@ from zadapter.base.toml_files import (
     Readers,
     check_keys,
     parse_file,
+    parse_value,
     prefix_lines,
     read_table,
     table_at,
@@ -61,6 +66,8 @@ from zadapter.planning.options import (
 
 MAX_CONCURRENT = 2
 """Number of tables that are judged, or rewritten, side by side, unless the caller states one."""
+OWN = "zadapter.maintain."
+"""Prefix of the properties with which a table overrides its entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +108,10 @@ class Entry:
     keep: Keep | None = None
     max_wait: int | None = None
     """Nights that a table with a due rewrite waits at most."""
+    weight: float = 1.0
+    """How much the savings of the tables count, relative to those of others."""
+    enabled: bool = True
+    """Whether the tables are maintained."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +123,9 @@ class Lake:
     journal: str | None = None
     """Path or identifier of the table that gets a row for each table and run; None: no journal."""
     journal_format: str = "parquet"
+    queries: Any = None
+    """A query log, as for :func:`zadapter.advise`, which says how often each table is read; None:
+    all are read equally often."""
 
 
 def load(path: Path) -> Lake:
@@ -140,11 +154,13 @@ def parse(content: Mapping[str, Any], where: str) -> Lake:
 def _parse(content: Mapping[str, Any]) -> Lake:
     mistakes, found = Mistakes(), dict[str, Any]()
     with mistakes.at("the file"):
-        check_keys(content, ("budget", "journal", "defaults", "tables"))
+        check_keys(content, ("budget", "journal", "reads", "defaults", "tables"))
     with mistakes.at():
         found["budget"] = _read_budget(table_at(content, "budget"))
     with mistakes.at():
         found |= _read_journal(content)
+    with mistakes.at():
+        found |= _read_reads(content)
     with mistakes.at():
         found["tables"] = _read_entries(content)
     mistakes.refuse()
@@ -171,6 +187,15 @@ def _read_journal(content: Mapping[str, Any]) -> dict[str, str]:
     with prefix_lines("[journal]"):
         found = read_table(given, _JOURNAL, needed=("table",))
     return {{"table": "journal", "format": "journal_format"}[key]: found[key] for key in found}
+
+
+def _read_reads(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of :class:`Lake` that states the query log; none: there is no log."""
+    given = table_at(content, "reads")
+    if "reads" not in content:
+        return {}
+    with prefix_lines("[reads]"):
+        return read_table(given, _READS, needed=("queries",))
 
 
 def _read_entries(content: Mapping[str, Any]) -> tuple[Entry, ...]:
@@ -215,6 +240,56 @@ def _make_entry(found: Mapping[str, Any], defaults: Mapping[str, Any]) -> Entry:
         )
     Options(table=values["match"], **options)
     return Entry(**values, options=options)
+
+
+def override(entry: Entry, properties: Mapping[str, str]) -> Entry:
+    """Return an entry with what the properties of a table state instead.
+
+    A property is a key of an entry after :data:`OWN`, and its value is written as in the file, with
+    or without the quotes of a text. What follows a dot is a key of a table: of ``keep``, ``tiers``
+    or ``by``.
+
+    Args:
+        entry: The entry that matches the table.
+        properties: All properties of the table.
+
+    Raises:
+        UsageError: They have mistakes; the message lists all of them, each with its property.
+    """
+    stated = {name: value for name, value in properties.items() if name.startswith(OWN)}
+    if not stated:
+        return entry
+    with prefix_lines("property"):
+        given = _nest(stated)
+        readers = {f"{OWN}{name}": read for name, read in _OWN.items()}
+        reasons = {f"{OWN}{name}": reason for name, reason in _IN_FILE.items()}
+        found = read_table(given, readers, reasons=reasons)
+    with prefix_lines(f"properties {', '.join(sorted(stated))}"):
+        values = {each.name: getattr(entry, each.name) for each in fields(Entry)}
+        defaults = values | dict(values.pop("options"))
+        return _make_entry({key.removeprefix(OWN): found[key] for key in found}, defaults)
+
+
+def _nest(stated: Mapping[str, str]) -> dict[str, Any]:
+    """Return properties as one table: keys after a dot are those of tables within it.
+
+    Raises:
+        UsageError: A property is both a value and a table.
+    """
+    nested, mistakes = dict[str, Any](), Mistakes()
+    for name in sorted(stated):
+        first, *below = name.removeprefix(OWN).split(".")
+        place, key = nested, OWN + first
+        for part in below:
+            place, key = place.setdefault(key, {}), part
+            if not isinstance(place, dict):
+                break
+        if isinstance(place, dict):
+            place[key] = parse_value(stated[name])
+        else:
+            mistakes.add(name, "a property above it states a value; remove one of them")
+    mistakes.refuse()
+    return nested
 
 
 def _read_option(name: str) -> Callable[[Any], Any]:
@@ -293,6 +368,21 @@ def _read_nights(given: Any) -> int:
     return int(given)
 
 
+def _read_weight(given: Any) -> float:
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number or not 0 < given < inf:
+        raise UsageError(
+            f"{given!r} is not a weight; write a number above 0, such as 3.0, or enabled = false"
+        )
+    return float(given)
+
+
+def _read_flag(given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise UsageError(f"{given!r} is neither true nor false; write one of them")
+    return given
+
+
 _EXAMPLE = '[[tables]] with match = "sales.*"'
 _PRICES = "prices = { get = 0.0004, put = 0.005, core_hour = 0.05 }"
 _KEEP = 'write one such as { versions = "7d", orphans = "3d" }'
@@ -309,10 +399,16 @@ _ENTRY: Readers = {
     "format": plugins.check,
     "keep": _read_keep,
     "max_wait": _read_nights,
+    "weight": _read_weight,
+    "enabled": _read_flag,
     **{name: _read_option(name) for name in KEYWORDS if name not in {"force", "price"}},
 }
 _DEFAULTS: Readers = {
     name: read for name, read in _ENTRY.items() if name not in {"match", "exclude", "where"}
+}
+_READS: Readers = {"queries": _read_option("queries")}
+_OWN: Readers = {
+    name: read for name, read in _ENTRY.items() if name not in {"match", "exclude", "format"}
 }
 _ELSEWHERE = OLD_KEYWORDS | {
     "match": "belongs to [[tables]]; write it there",
@@ -325,3 +421,7 @@ _ELSEWHERE = OLD_KEYWORDS | {
     "prices": "belongs to [budget]; write it there",
 }
 """Why keys are unknown to entries, or to their defaults, and what to write instead."""
+_IN_FILE = _ELSEWHERE | dict.fromkeys(
+    ("match", "exclude", "format"), "belongs to the file of the lake; write it there"
+)
+"""Why keys are unknown to properties of tables."""

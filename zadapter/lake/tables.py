@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.inspection.measure.table_access import Opened, opening
+from zadapter.inspection.querylog.plans import is_in_catalog
+from zadapter.inspection.querylog.spelling import Spelling, spelling
 from zadapter.lake.choice import Step
 from zadapter.lake.discovery import Found
 from zadapter.lake.journal import is_journal
 from zadapter.lake.judging import Terms, steps
-from zadapter.lake.settings import Budget
+from zadapter.lake.own_settings import Settings, follow_definition, settings_of
+from zadapter.lake.settings import OWN, Budget
 from zadapter.layout.layout import Request
 from zadapter.planning.cost import object_store
 from zadapter.planning.file_size import other_bloom_filters
@@ -25,14 +29,20 @@ from zadapter.rewrite.planner import with_stats
 from zadapter.table.file_stats import row_counts
 from zadapter.table.overlap.extents import extent, space
 
-IsSettled = Callable[[int | None], bool]
-"""Returns whether a version of the table needs no judgement."""
+IsSettled = Callable[[Found, int | None], bool]
+"""Returns whether a version of a table, as it is to be maintained, needs no judgement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What is known of a table before a run."""
 
+    found: Found
+    """The table; its entry has what the table itself states instead of the file."""
+    own: tuple[str, ...] = ()
+    """What it states, as texts."""
+    spelling: Spelling
+    """The names by which queries refer to it."""
     version: int | None
     files: int | None = None
     """Live files; None: not counted, since the table is as the last run has left it."""
@@ -52,22 +62,47 @@ def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettl
         found: The table.
         budget: What the run may spend: no rewrite is planned that is larger.
         is_settled: Whether a version is as the last run has left it.
+
+    Raises:
+        UsageError: A property of the table cannot be read.
     """
-    options = Options(table=found.table, **found.entry.options)
     with opening("analyze", found.table, found.format, spark) as opened:
         snapshot = opened.snapshot
-        if is_settled(snapshot.version):
-            return Judged(version=snapshot.version)
+        settings = settings_of(found.entry, snapshot)
+        judged = Judged(
+            found=replace(found, entry=settings.entry),
+            own=settings.own,
+            spelling=spelling(snapshot, partial(is_in_catalog, spark)),
+            version=snapshot.version,
+        )
+        if not settings.entry.enabled:
+            by_property = any(text.startswith(f"{OWN}enabled") for text in settings.own)
+            where = f"its property {OWN}enabled" if by_property else "enabled in its entry"
+            return replace(judged, reason=f"{where} is false")
+        if is_settled(judged.found, snapshot.version):
+            return judged
         if is_journal(snapshot.schema.names):
-            reason = "it is the journal of a lake; match it in exclude"
-            return Judged(version=snapshot.version, reason=reason)
+            return replace(judged, reason="it is the journal of a lake; match it in exclude")
         snapshot.check_rewritable()
-        keyed = follow_layout(_advised(options, opened), opened.backend, snapshot)
-        if keyed is None:
-            files = opened.backend.files(snapshot).num_rows
-            reason = "no key columns; state by in the file of the lake, or cluster the table once"
-            return Judged(version=snapshot.version, files=files, reason=reason)
-        return _judge_files(opened, keyed, budget)
+        return _judge_keyed(opened, judged, budget)
+
+
+def _judge_keyed(opened: Opened, judged: Judged, budget: Budget) -> Judged:
+    """Judge a table by its keys; without any, by the columns of its sort order."""
+    snapshot, found = opened.snapshot, judged.found
+    options = _advised(Options(table=found.table, **found.entry.options), opened)
+    keyed = follow_layout(options, opened.backend, snapshot)
+    if keyed is None and found.entry.options.get("by") is None:
+        settings = follow_definition(Settings(entry=found.entry, own=judged.own), snapshot)
+        found = replace(found, entry=settings.entry)
+        judged = replace(judged, found=found, own=settings.own)
+        options = Options(table=found.table, **found.entry.options)
+        keyed = follow_layout(options, opened.backend, snapshot)
+    if keyed is None:
+        files = opened.backend.files(snapshot).num_rows
+        reason = "no key columns; state by in the file of the lake, or cluster the table once"
+        return replace(judged, files=files, reason=reason)
+    return _judge_files(opened, keyed, judged, budget)
 
 
 def _advised(options: Options, opened: Opened) -> Options:
@@ -79,7 +114,7 @@ def _advised(options: Options, opened: Opened) -> Options:
     return options.with_advice(advice.best, tuple(advice.bloom_filters))
 
 
-def _judge_files(opened: Opened, options: Options, budget: Budget) -> Judged:
+def _judge_files(opened: Opened, options: Options, judged: Judged, budget: Budget) -> Judged:
     backend, columns = opened.backend, key_columns(options, opened.snapshot)
     ages, now = options.tier_ages, datetime.now(timezone.utc)
     tiers = None if ages is None else ages.at(now, opened.snapshot)
@@ -100,8 +135,8 @@ def _judge_files(opened: Opened, options: Options, budget: Budget) -> Judged:
     )
     sizes = [size for size in (options.limits.bytes, budget.bytes) if size is not None]
     limits = replace(options.limits, bytes=min(sizes, default=None))
-    return Judged(
-        version=snapshot.version,
+    return replace(
+        judged,
         files=asked.files.num_rows,
         share=boxes.share_now if files.num_rows else 0.0,
         steps=steps(files, request, tuple(snapshot.partition), limits, boxes, terms),

@@ -82,6 +82,8 @@ class Snapshot:
     """Maximum bytes of a written file, as the table's properties state; None if they state none."""
     sort_order: str = ""
     """Order in which the table's definition asks for rows to be written; empty if none."""
+    sort_columns: tuple[NameParts, ...] = ()
+    """Columns of this order, without those of transforms that do not preserve it."""
     clustering: tuple[NameParts, ...] = ()
     """Columns that the table's definition asks to cluster by, by their logical names."""
     applied: frozenset[str] = frozenset()
@@ -97,6 +99,8 @@ class Snapshot:
     """Returns the commits since an older version that state that they change no row, such as a
     rewrite of files: the version before each, and its own, oldest first. The call reads the table's
     history."""
+    properties: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
+    """Returns the properties of the table's definition; none if the format has none."""
     check_rewritable: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
     """Raises :class:`~zadapter.errors.UnsupportedError` if the files of this version can be read,
     but no rewrite of them can be right. The call may read the table's log."""

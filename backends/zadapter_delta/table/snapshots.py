@@ -83,6 +83,7 @@ def read_snapshot(
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
         source=lambda: source(jvm, snapshot),
+        properties=lambda: jvm.dict(metadata.configuration()),
         rewritten=lambda since: find_rewrites(jvm, located.log, since, int(snapshot.version())),
         handle=handle,
     )

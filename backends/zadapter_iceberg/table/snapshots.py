@@ -127,6 +127,14 @@ class Version:
         )
 
     @property
+    def sort_columns(self) -> tuple[NameParts, ...]:
+        """Columns of this order, without those of transforms such as ``bucket``."""
+        names = {column.id: parts for parts, column in self.columns.items()}
+        fields = each(self.jvm.root, self.pinned.sortOrder().fields())
+        ordered = [int(f.sourceId()) for f in fields if f.transform().preservesOrder()]
+        return tuple(dict.fromkeys(names[id_] for id_ in ordered))
+
+    @property
     def has_row_ids(self) -> bool:
         """Whether rows have ids (row lineage)."""
         return int(self.pinned.operations().current().formatVersion()) >= ROW_LINEAGE

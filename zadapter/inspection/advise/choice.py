@@ -23,7 +23,7 @@ from zadapter.inspection.advice import (
 )
 from zadapter.inspection.advise.bloom_filter_advice import bloom_filters
 from zadapter.inspection.advise.judging import SampledTable, mean_share, sample_table
-from zadapter.inspection.query_log import LoggedFilter, QueryLog
+from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Floats, Keys
@@ -35,8 +35,6 @@ from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts, total
 from zadapter.table.snapshot import Snapshot
 
-HOLDOUT = 0.5
-"""Share of the log that layouts are judged by, unless a caller states one."""
 TODAY = "as it is"
 REFITTED = "current keys, new cuts"
 NO_KEYS = "a filter without a column that can be a key"

@@ -8,6 +8,7 @@ table's files lead to the relation of the format, which counts, too.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from pyspark.errors import ParseException, PySparkException
@@ -159,28 +160,10 @@ class Planner:
 
     def _is_table(self, leaf: JavaObject) -> bool:
         """Return whether a relation is the table, or the view that stands for it."""
-        kind = str(leaf.getClass().getSimpleName())
-        if kind == "LogicalRDD":
+        if leaf.getClass().getSimpleName() == "LogicalRDD":
             return int(leaf.rdd().id()) == self.rdd
-        if kind == "LogicalRelation":
-            return self._is_folder(leaf.relation())
-        if kind == "HiveTableRelation":
-            return self.spelling.is_location(str(leaf.tableMeta().location()))
-        if kind in {"DataSourceV2Relation", "DataSourceV2ScanRelation"}:
-            relation = leaf.relation() if kind.endswith("ScanRelation") else leaf
-            return self._is_named(relation.table())
-        return False
-
-    def _is_folder(self, relation: JavaObject) -> bool:
-        if not is_instance(self.session, relation, f"{_FILES}HadoopFsRelation"):
-            return False
-        jvm = java_classes(self.session)
-        roots = list(items(jvm, relation.location().rootPaths()))
-        return bool(roots) and all(self.spelling.is_location(str(root)) for root in roots)
-
-    def _is_named(self, table: JavaObject) -> bool:
-        location = table.properties().get("location")
-        return location is not None and self.spelling.is_location(str(location))
+        roots = find_roots(self.session, leaf)
+        return bool(roots) and all(map(self.spelling.is_location, roots))
 
     def _within(self, leaf: JavaObject) -> list[Predicate]:
         """Return the filters that a scan of Iceberg has taken over, such as those of partitions."""
@@ -199,18 +182,36 @@ def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Plann
         rows: The table's rows, in any session.
     """
     set_all(session, WITHOUT_JOBS)
-
-    def elsewhere(parts: NameParts) -> bool:
-        try:
-            return session.catalog.tableExists(quote(parts))
-        except (PySparkException, Py4JJavaError):
-            return False
-
-    names = spelling(snapshot, elsewhere)
+    names = spelling(snapshot, partial(is_in_catalog, session))
     unknown = hide_rows(to_rows(session, analyzed_plan(rows)))
     unknown.createOrReplaceTempView(quote((names.view,)))
     rdd = int(analyzed_plan(unknown).rdd().id())
     return Planner(session, snapshot, names, Columns(rows.schema), rdd)
+
+
+def is_in_catalog(session: SparkSession, parts: NameParts) -> bool:
+    """Return whether a catalog of the session has a table or view of a name."""
+    try:
+        return session.catalog.tableExists(quote(parts))
+    except (PySparkException, Py4JJavaError):
+        return False
+
+
+def find_roots(session: SparkSession, leaf: JavaObject) -> list[str]:
+    """Return the root folders of the files that a relation of a plan reads; none: unknown."""
+    kind = str(leaf.getClass().getSimpleName())
+    if kind == "LogicalRelation":
+        relation = leaf.relation()
+        if not is_instance(session, relation, f"{_FILES}HadoopFsRelation"):
+            return []
+        return [str(root) for root in items(java_classes(session), relation.location().rootPaths())]
+    if kind == "HiveTableRelation":
+        return [str(leaf.tableMeta().location())]
+    if kind in {"DataSourceV2Relation", "DataSourceV2ScanRelation"}:
+        relation = leaf.relation() if kind.endswith("ScanRelation") else leaf
+        location = relation.table().properties().get("location")
+        return [] if location is None else [str(location)]
+    return []
 
 
 def is_statement(text: str) -> bool:

@@ -66,7 +66,7 @@ def read_entries(queries: Queries, session: SparkSession, name: str) -> Grouped:
         queries: The log.
         session: Reads files.
         name: Last part of the table's name. Of scans that the log reports, only those with this
-            name in their table or location are kept.
+            name in their table or location are kept; empty: all scans of all tables.
 
     Raises:
         UsageError: The log has no known form, cannot be read or is empty.
