@@ -31,7 +31,7 @@ from zadapter.spark.compat.s3a import CONNECTORS
 
 MOST_WORDS = 700
 """In README.md."""
-LANGUAGES = {"python", "text", "properties", "mermaid", "sql", *SHELLS}
+LANGUAGES = {*SHELLS, "dockerfile", "mermaid", "properties", "python", "sql", "text", "yaml"}
 PROGRAMS = {"coverage", "export", "pip", "pytest", "python", "zadapter"}
 SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
 WITH_GITHUB = [*DOCUMENTS, ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"]

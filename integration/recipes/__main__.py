@@ -1,7 +1,8 @@
 """Run the recipes of ``zadapter/RECIPES.md`` as they stand: ``python -m integration.recipes``.
 
 Each recipe runs in a virtual environment of its own, in a temporary folder with a Delta table that
-delta-rs has made. Its rows are compared before and after, and its log must have a rewrite.
+delta-rs has made. Its rows are compared before and after, and its log must have a rewrite. Recipes
+with a second block run again with it: it maintains a lake.
 """
 
 import argparse
@@ -14,17 +15,24 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
+from integration.kit import s3 as servers
+from integration.recipes.deployment import DOCUMENT, github, kubernetes
 from tests.kit.checkout import ROOT
-from tests.kit.documents import read
+from tests.kit.documents import code
 
-DOCUMENT = "zadapter/RECIPES.md"
 PACKAGES = {
     "cron": [],
     "maintain": [],
     "Airflow": ["apache-airflow==3.3.2"],
     "Dagster": ["dagster==1.13.29"],
     "dbt": ["dbt-core==1.10.23", "dbt-spark==1.11.0"],
+    "Kubernetes": [],
+    "GitHub Actions": [],
 }
+WITH_LAKE = ("Airflow", "Dagster", "dbt")
+ON_S3 = ("Kubernetes", "GitHub Actions")
+EVENTS = "s3://lake/sales/events"
+"""The table of the recipes on S3."""
 ROWS = 100_000
 LAKE = """
 [journal]
@@ -34,16 +42,16 @@ table = "journal"
 match = "lake/*"
 by = ["event_time", "user_id"]
 """
-"""The file of the recipe for many tables."""
-DAG_TEST = "\nif __name__ == '__main__':\n    assert clustered.test().state == 'success'\n"
+"""The file of the recipes for many tables."""
+DAG_TEST = "\nif __name__ == '__main__':\n    assert {}.test().state == 'success'\n"
 MATERIALIZE = """
 from dagster import materialize
 
 if __name__ == "__main__":
-    result = materialize([clustered_events])
+    result = materialize([{}])
     assert result.success
     (event,) = result.get_asset_materialization_events()
-    print(event.materialization.metadata["data scanned"].text)
+    print(event.materialization.metadata["{}"].text)
 """
 PROJECT = """
 name: lake
@@ -58,15 +66,9 @@ lake:
 """
 
 
-def code(recipe, language="python"):
-    """Return the first block of a recipe in *language*."""
-    section = read(DOCUMENT).partition(f"\n## {recipe}\n")[2].partition("\n## ")[0]
-    return section.partition(f"```{language}")[2].partition("\n")[2].partition("```")[0]
-
-
 def python_of(recipe, environments):
     """Return the Python of the recipe's environment, which is made if it is not there."""
-    python = environments / recipe.lower() / "bin" / "python"
+    python = environments / recipe.split()[0].lower() / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
     # Airflow's environment needs no zadapter: a task runs in another one
@@ -76,30 +78,20 @@ def python_of(recipe, environments):
     return python
 
 
-def cron(folder, python):
-    """Run the crontab's command as cron does: by ``sh``, with an almost empty environment."""
-    return by_cron("cron", python)
-
-
-def maintain(folder, python):
-    """Run the crontab's command for all tables of a lake."""
-    (folder / "lake.toml").write_text(LAKE)
-    return by_cron("maintain", python)
-
-
 def by_cron(recipe, python):
-    """Return the command of a recipe's crontab, and the variables that cron sets."""
-    _, _, line = code(recipe, "text").strip().partition("cd /data && ")
+    """Return the crontab's command as cron runs it: by ``sh``, with few variables."""
+    _, _, line = code(DOCUMENT, recipe, "text").strip().partition("cd /data && ")
     path = f"{python.parent}:/usr/bin:/bin"
     environment = {"PATH": path, "HOME": os.environ["HOME"]}
     return ["/bin/sh", "-c", line], environment
 
 
-def airflow(folder, python, zadapter):
+def airflow(folder, python, zadapter, number):
     """Run the DAG by ``dag.test()``, on a database of its own."""
     (folder / "dags").mkdir()
     dag = folder / "dags" / "events.py"
-    dag.write_text(code("Airflow") + DAG_TEST)
+    name = ("clustered", "maintained")[number]
+    dag.write_text(code(DOCUMENT, "Airflow", "python", number) + DAG_TEST.format(name))
     environment = os.environ | {
         "AIRFLOW_HOME": str(folder / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dag.parent),
@@ -112,61 +104,84 @@ def airflow(folder, python, zadapter):
     return [python, dag], environment
 
 
-def dagster(folder, python):
-    """Materialise the asset."""
+def dagster(folder, python, number):
+    """Materialise the asset, and print one of its facts."""
     script = folder / "assets.py"
-    script.write_text(code("Dagster") + MATERIALIZE)
+    names = (("clustered_events", "data scanned"), ("maintained_lake", "tables"))[number]
+    script.write_text(code(DOCUMENT, "Dagster", "python", number) + MATERIALIZE.format(*names))
     return [python, script], os.environ
 
 
-def dbt(folder, python):
+def dbt(folder, python, number):
     """Build a project of one model; its table is in the session's warehouse."""
     (folder / "models").mkdir()
-    (folder / "models" / "events.sql").write_text(code("dbt", "sql"))
+    (folder / "models" / "events.sql").write_text(code(DOCUMENT, "dbt", "sql"))
     (folder / "dbt_project.yml").write_text(PROJECT)
     (folder / "profiles.yml").write_text(PROFILE)
     script = folder / "build.py"
-    script.write_text(code("dbt"))
+    script.write_text(code(DOCUMENT, "dbt", "python", number))
     return [python, script], os.environ | {"DO_NOT_TRACK": "1"}
 
 
-def make(folder):
-    """Make the table that most recipes name."""
+def make(table, storage=None):
+    """Make the table that most recipes name, or append the same rows to it."""
     moments = pa.array([1_750_000_000 + i * 7919 % 100_003 for i in range(ROWS)], pa.timestamp("s"))
     users = [i * 31_337 % 9_973 for i in range(ROWS)]
     rows = pa.table({
         "event_time": moments.cast(pa.timestamp("us", "UTC")), "user_id": users, "id": range(ROWS),
     })  # fmt: skip
     for start in range(0, ROWS, ROWS // 4):
-        deltalake.write_deltalake(folder, rows.slice(start, ROWS // 4), mode="append")
+        part = rows.slice(start, ROWS // 4)
+        deltalake.write_deltalake(table, part, mode="append", storage_options=storage)
 
 
-def ids(table):
-    """Return the sorted ids of a table's rows, and the operations of its log."""
-    found = deltalake.DeltaTable(table)
+def check(recipe, table, storage=None, copies=1):
+    """Compare the rows of a table with those that were written, and look for a rewrite."""
+    found = deltalake.DeltaTable(table, storage_options=storage)
     operations = [entry["operation"] for entry in found.history()]
-    return sorted(found.to_pyarrow_table()["id"].to_pylist()), operations
+    ids = sorted(found.to_pyarrow_table()["id"].to_pylist())
+    if ids != sorted([*range(ROWS)] * copies) or "OPTIMIZE" not in operations:
+        raise AssertionError((recipe, len(ids), operations))
+    print(f"{recipe}: {len(ids)} rows, {operations}")
 
 
-def run(recipe, environments):
-    """Run one recipe in an empty folder, and check the table."""
+def run(recipe, environments, number):
+    """Run a block of a recipe in an empty folder, and check the table."""
     python = python_of(recipe, environments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        (folder / "lake.toml").write_text(LAKE)
         if recipe == "Airflow":
-            command, variables = airflow(folder, python, python_of("cron", environments))
+            command, variables = airflow(folder, python, python_of("cron", environments), number)
+        elif recipe in WITH_LAKE:
+            start = {"Dagster": dagster, "dbt": dbt}[recipe]
+            command, variables = start(folder, python, number)
         else:
-            start = {"cron": cron, "maintain": maintain, "Dagster": dagster, "dbt": dbt}[recipe]
-            command, variables = start(folder, python)
+            command, variables = by_cron(recipe, python)
         table = str(folder / "spark-warehouse" / "events")
         if recipe != "dbt":
             table = str(folder / "lake" / "events")
             make(table)
         subprocess.run(command, check=True, env=variables, cwd=folder)
-        found, operations = ids(table)
-    if found != list(range(ROWS)) or "OPTIMIZE" not in operations:
-        raise AssertionError((recipe, len(found), operations))
-    print(f"{recipe}: {len(found)} rows, {operations}")
+        check(recipe, table)
+
+
+def run_on_s3(recipe, environments):
+    """Run a recipe whose table is on S3, on a server of its own."""
+    with servers.running() as server, tempfile.TemporaryDirectory() as folder:
+        variables = {
+            "AWS_ENDPOINT_URL": server.uri, "AWS_REGION": servers.REGION,
+            "AWS_ACCESS_KEY_ID": servers.KEY, "AWS_SECRET_ACCESS_KEY": servers.SECRET,
+        }  # fmt: skip
+        storage = variables | {"AWS_ALLOW_HTTP": "true"}
+        make(EVENTS, storage)
+        if recipe == "Kubernetes":
+            kubernetes(environments, variables)
+            check(recipe, EVENTS, storage)
+        else:
+            python = python_of(recipe, environments)
+            github(Path(folder), python, variables, lambda table: make(table, storage))
+            check(recipe, EVENTS, storage, copies=2)
 
 
 def main():
@@ -174,8 +189,13 @@ def main():
     parser.add_argument("recipe", nargs="*", default=[*PACKAGES], help="of " + ", ".join(PACKAGES))
     parser.add_argument("--environments", type=Path, default=Path(".venv", "recipes"))
     chosen = parser.parse_args()
+    environments = chosen.environments.resolve()
     for recipe in chosen.recipe:
-        run(recipe, chosen.environments.resolve())
+        if recipe in ON_S3:
+            run_on_s3(recipe, environments)
+        else:
+            for number in range(1 + (recipe in WITH_LAKE)):
+                run(recipe, environments, number)
 
 
 if __name__ == "__main__":

@@ -39,9 +39,12 @@ OWN = {
 OTHERWISE = {"older_than": "7d", "table": None}
 """Defaults that are written otherwise, or that a file of tables replaces."""
 WRONG = [
-    ("analyze t --check 0.2", "from 0 to 1, such as gain=0.2, not '0.2'"),
-    ("analyze t --check gain=2", "--check must be gain= and a share from 0 to 1"),
-    ("analyze t --check loss=0.1", "--check must be gain= and a share from 0 to 1"),
+    ("analyze t --check 0.2", "a share from 0 to 1, or depth= and a number of files from 1"),
+    ("analyze t --check gain=2", "such as scanned=0.3, not 'gain=2'"),
+    ("analyze t --check scanned=0.3 --check depth=0.5", "not 'depth=0.5'"),
+    ("analyze t --check scanned=nan", "not 'scanned=nan'"),
+    ("analyze t --check depth=inf", "not 'depth=inf'"),
+    ("analyze t --check loss=0.1", "not 'loss=0.1'"),
     ("analyze t --plot a.pdf", "must end in .png or .svg"),
     ("analyze t --query ''", "query= is empty"),
     ("analyze t --matches", "pass --queries as well"),

@@ -71,6 +71,13 @@ def blocks(document):
     ]
 
 
+def code(document, heading, language, number=0):
+    """Return a block in *language* below a heading of the second level, by its number there."""
+    sections = re.split(r"^## (.*)\n", read(document), flags=re.MULTILINE)
+    section = dict(zip(sections[1::2], sections[2::2], strict=True))[heading]
+    return [found[3] for found in _FENCE.finditer(section) if found[1] == language][number]
+
+
 def run(document):
     """Run the blocks of *document* in one namespace, and return the output of each."""
     namespace, printed = {"__name__": "__main__"}, {}

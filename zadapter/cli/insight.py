@@ -9,6 +9,7 @@ import zadapter
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import Backend, Html, Plot, Table, Where, parse_by
 from zadapter.cli.error_messages import report_change
+from zadapter.cli.layout_checks import GAIN, find_exceeded, parse_checks
 from zadapter.cli.results import Result, check_paths, with_pages
 from zadapter.errors import UsageError
 from zadapter.planning.options import Options, check_where
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 FOUND = 3
-"""Exit code if a rewrite is due that gains what ``--check`` asks for, or if stats are unsound."""
+"""Exit code if a table exceeds a bound of ``--check``, or if stats are unsound."""
 SAMPLE_FILES = 64
 """Default of :func:`zadapter.analyze`."""
 
@@ -49,10 +50,11 @@ _SampleFiles = Annotated[
     int, typer.Option(min=1, metavar="N", help="Read the footers of at most this many files.")
 ]
 _Check = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        metavar="gain=SHARE",
-        help="Exit with code 3 if a rewrite saves this share of the data scanned by range filters.",
+        metavar="gain=SHARE|scanned=SHARE|depth=FILES",
+        help="Exit with code 3 if a rewrite saves this share of the data scanned by range filters, "
+        "if they scan more than a share of the rows, or if more files overlap; repeatable.",
     ),
 ]
 _Log = Annotated[
@@ -127,7 +129,7 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
     """Show how well TABLE is clustered, and whether a rewrite is due, from its log."""
     keys = parse_by(by) if by else None
     _ = Options(table=table, by=keys, where=where)
-    least = None if check is None else _gain(check)
+    bounds = parse_checks(check or ())
     check_paths(plot, html)
     if matches and not queries:
         raise UsageError("--matches counts the rows that queries match; pass --queries as well")
@@ -144,13 +146,14 @@ def analyze(  # noqa: PLR0913 - the options of zadapter.analyze
             matches=matches,
             row_groups=row_groups,
             sample_files=sample_files,
-            plan=plan or least is not None,
+            plan=plan or GAIN in bounds,
             backend=backend,
             spark=spark,
         )
-        done = found.rewrite
-        due = least is not None and done is not None and done.due and done.gain >= least
-        return replace(with_pages(found, table, plot, html), exit_code=FOUND if due else 0)
+        exceeded = find_exceeded(found, bounds)
+        shown = with_pages(found, table, plot, html)
+        note = "\n".join(filter(None, (shown.note, *exceeded)))
+        return replace(shown, note=note, exit_code=FOUND if exceeded else 0)
 
     return FunctionCall(function="analyze", tables=(table,), backend=backend, run=run)
 
@@ -211,21 +214,3 @@ def audit(
         return replace(shown, exit_code=0 if found.sound_now else FOUND)
 
     return FunctionCall(function="audit", tables=(table,), backend=backend, run=run)
-
-
-def _gain(text: str) -> float:
-    """Parse the value of ``--check``.
-
-    Raises:
-        UsageError: It is not a share.
-    """
-    name, _, share = map(str.strip, text.partition("="))
-    try:
-        gain = float(share) if name == "gain" else -1.0
-    except ValueError:
-        gain = -1.0
-    if not 0 <= gain <= 1:
-        raise UsageError(
-            f"--check must be gain= and a share from 0 to 1, such as gain=0.2, not {text!r}"
-        )
-    return gain

@@ -228,7 +228,7 @@ class Analysis(Facts):
         return clusters([(self.table, self.files)], columns or [c.column for c in self.columns[:2]])
 
 
-_BY_BOUNDS = " by the bounds of files alone; plan=True (--check) also samples rows"
+_BY_BOUNDS = " by the bounds of files alone; plan=True (--plan) also samples rows"
 _NAMED = 5
 """Number of runs whose files are named."""
 _COLUMNS = (

@@ -198,6 +198,22 @@ def test_a_check_asks_what_plan_would_do(spark, tmp_path, table, by, least, due)
         assert tell("analyze", *asked)["rewrite"] == found  # the log is enough to join files
 
 
+def test_a_check_of_the_overlap_asks_the_log(plain):
+    """The exit code and the last lines say which bounds are exceeded; without keys, none can be."""
+    asked = ("analyze", plain, "--backend", "parquet")
+
+    refused = CliRunner().invoke(app, [*asked, "--check", "depth=1"])
+    exceeded = say(*asked, "--by", "n", "--check", "scanned=0.5", "--check", "depth=2", code=3)
+    kept = say(*asked, "--by", "n", "--check", "scanned=1")
+
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "needs key columns" in refused.stderr
+    assert (
+        "--check scanned=0.5: range filters scan 100.0% of the rows\n--check depth=2: " in exceeded
+    )
+    assert "--check" not in kept
+
+
 def test_an_audit_fails_until_wrong_stats_are_repaired(spark, tmp_path):
     """A scheduler sees by the exit code that a query can miss rows."""
     table = tmp_path / "orders"
