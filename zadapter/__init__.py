@@ -4,7 +4,8 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from zadapter.errors import MissingBackendError, extra
+from zadapter.base.distribution import install_command
+from zadapter.errors import MissingBackendError
 
 if TYPE_CHECKING:
     from zadapter.api.advise import advise
@@ -135,5 +136,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] not in {"pyspark", "py4j"}:
             raise
-        raise MissingBackendError(f"zadapter.{name} requires PySpark; {extra('delta')}") from error
+        raise MissingBackendError(
+            f"zadapter.{name} requires PySpark; {install_command('delta')}"
+        ) from error
     return getattr(module, name)

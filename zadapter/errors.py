@@ -107,14 +107,6 @@ class MissingBackendError(UsageError):
     """The backend, or a package that it needs, is not installed."""
 
 
-def extra(name: str) -> str:
-    """Return the command that installs zadapter with an extra, as part of a message.
-
-    The package of this name on PyPI is another project.
-    """
-    return f"run pip install '.[{name}]' in a clone of zadapter's repository"
-
-
 class SessionError(ZadapterError):
     """The Spark session, its jars or Java are not supported."""
 

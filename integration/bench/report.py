@@ -34,7 +34,7 @@ from integration.bench.session import CORES, SETTINGS
 from zadapter.backend.plugins import formats
 
 Value = Callable[[Result, Mapping[str, Result]], float | None]
-PACKAGES = ("zadapter", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "numpy", "duckdb")
+PACKAGES = ("zadapter-spark", "delta-spark", "deltalake", "pyiceberg", "pyarrow", "numpy", "duckdb")
 
 
 @dataclass

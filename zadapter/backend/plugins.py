@@ -6,7 +6,8 @@ from typing import Any, cast
 
 from zadapter.backend.contract import Factory
 from zadapter.backend.format import Format
-from zadapter.errors import MissingBackendError, UsageError, extra
+from zadapter.base.distribution import install_command
+from zadapter.errors import MissingBackendError, UsageError
 
 GROUP = "zadapter.backends"
 
@@ -57,7 +58,7 @@ def _load(entry: EntryPoint) -> Factory:
         loaded: Any = entry.load()
     except ImportError as error:
         own = (entry.dist and entry.dist.name) == "zadapter"
-        hint = extra(entry.name) if own else f"install {error.name}"
+        hint = install_command(entry.name) if own else f"install {error.name}"
         raise MissingBackendError(
             f"backend {entry.name!r} requires {error.name}; {hint}"
         ) from error

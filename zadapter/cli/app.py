@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from zadapter.base import distribution
 from zadapter.cli import insight, rows, versions
 from zadapter.cli.calls import command
 from zadapter.cli.demo import demo
@@ -54,7 +55,7 @@ for _verb in (
 
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(f"zadapter {version('zadapter')}")
+        typer.echo(f"zadapter {version(distribution.NAME)}")
         raise typer.Exit
 
 

@@ -15,11 +15,12 @@ import typer
 
 import zadapter
 from zadapter.backend import plugins
+from zadapter.base.distribution import install_command
 from zadapter.base.quantities import show
 from zadapter.base.translate_errors import translate_errors
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.results import Result, as_json, listing
-from zadapter.errors import UsageError, extra
+from zadapter.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -220,7 +221,7 @@ def _seconds(query: Callable[[], "DataFrame"]) -> float:
 def _save_picture(report: "Report", place: Path) -> str:
     """Save the picture of the files, and return where it is, or why there is none."""
     if find_spec("matplotlib") is None:
-        return f"a picture of the files requires matplotlib; {extra('plot')}"
+        return f"a picture of the files requires matplotlib; {install_command('plot')}"
     picture = place / "lineitem.png"
     report.plot(KEYS).savefig(picture)
     return f"a picture of the files before and after: {picture}"

@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from zadapter.errors import MissingBackendError, UsageError, extra
+from zadapter.base.distribution import install_command
+from zadapter.errors import MissingBackendError, UsageError
 from zadapter.report.facts import Facts
 from zadapter.report.facts import html as html_of
 from zadapter.report.optimize_report import Report
@@ -78,7 +79,7 @@ def check_paths(plot: Path | None, html: Path | None) -> None:
     if plot is not None and plot.suffix.lower() not in _PICTURES:
         raise UsageError(f"--plot: {plot} must end in {' or '.join(_PICTURES)}")
     if plot is not None and find_spec("matplotlib") is None:
-        raise MissingBackendError(f"--plot requires matplotlib; {extra('plot')}")
+        raise MissingBackendError(f"--plot requires matplotlib; {install_command('plot')}")
     for path in (plot, html):
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"{path}: there is no folder {path.absolute().parent}")

@@ -11,6 +11,7 @@ from zadapter.backend import plugins
 from zadapter.backend.contract import Backend, Factory
 from zadapter.backend.format import Format
 from zadapter.backend.plugins import formats, load, names
+from zadapter.base.distribution import install_command
 from zadapter.base.interrupts import interruptible
 from zadapter.base.locations import check_local
 from zadapter.errors import (
@@ -20,7 +21,6 @@ from zadapter.errors import (
     UnsupportedError,
     UsageError,
     ZadapterError,
-    extra,
 )
 from zadapter.spark import object_stores
 from zadapter.spark.clone import scratch
@@ -190,7 +190,7 @@ def _factories() -> list[Factory]:
     """
     registered = names()
     if not registered:
-        raise MissingBackendError(f"no backend is installed; {extra('delta')}")
+        raise MissingBackendError(f"no backend is installed; {install_command('delta')}")
     working = formats()
     return [load(name) for name in registered if name in working] or [load(registered[0])]
 

