@@ -157,6 +157,8 @@ def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, 
     """
     spark, name = opened.user_session, opened.factory.format.name
     if is_versioned(opened.backend):
+        if opened.snapshot().version is None:
+            return []  # the folder has no log yet, and so no older version
         step, kept = vacuum_step("zadapter.vacuum", keep)
         return [(step, partial(_vacuum, opened.backend, opened.name, kept, dry_run=dry_run))]
     if name == "iceberg":
