@@ -1,16 +1,13 @@
 """Two processes on one catalog: PostgreSQL behind Iceberg's JDBC catalog."""
 
-import os
-import shutil
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-POSTGRES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
+from integration.kit.postgres import postgres_server
+
 REWRITES, APPENDS = 3, 150
 CODE = """
 import sys
@@ -54,31 +51,8 @@ else:
 
 @pytest.fixture
 def port(tmp_path_factory):
-    """A PostgreSQL server of our own, on a free port of this machine."""
-    if POSTGRES is None:
-        (pytest.fail if "CI" in os.environ else pytest.skip)("needs Debian's package postgresql")
-    folder = tmp_path_factory.mktemp("pg")
-    for path in (folder, *list(folder.parents)[:-2]):  # the server runs as another user than root
-        path.chmod(0o755)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        free = probe.getsockname()[1]
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres")
-    data = ["-D", f"{folder}/data"]
-    postgres("initdb", *data, "-A", "trust", "-U", "zadapter")
-    options = f"-p {free} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
-    data += ["-t", "300"]  # seconds, should the machine be busy
-    postgres("pg_ctl", *data, "-w", "-l", f"{folder}/log", "-o", options, "start")
-    yield free
-    postgres("pg_ctl", *data, "-m", "fast", "stop")
-
-
-def postgres(program, *arguments):
-    """Run one of PostgreSQL's programs, which refuse to be root."""
-    owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    command = [*owner, str(POSTGRES / program), *arguments]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")
+    with postgres_server(tmp_path_factory.mktemp("pg")) as port:
+        yield port
 
 
 def process(role, port, folder):
