@@ -8,7 +8,15 @@ import sys
 import pytest
 
 from zadapter.cli.calls import _print_log
-from zadapter.cli.results import Result, accept_any_text, as_json, facts, listing, show
+from zadapter.cli.results import (
+    Result,
+    accept_any_text,
+    as_json,
+    facts,
+    listing,
+    replace_file,
+    show,
+)
 from zadapter.cli.rewrite import _together
 from zadapter.errors import UsageError
 from zadapter.report.plan import Plan
@@ -137,3 +145,28 @@ def test_a_declined_table_is_a_line_of_the_report_of_several():
         "committed": False,
     }
     assert result.exit_code == 3
+
+
+def test_a_file_that_others_read_is_replaced_as_a_whole(tmp_path):
+    """Who has begun to read sees all of the old file; who may not write may read the new one."""
+    path = tmp_path / "lake.prom"
+    path.write_text("old\n" * 1_000)
+    path.chmod(0o600)
+    with path.open() as reader:
+        replace_file(path, "new\n")
+
+        assert reader.read() == "old\n" * 1_000
+    (tmp_path / "other").touch()
+    assert path.read_text() == "new\n"
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):
+    path = tmp_path / "lake.prom"
+    path.write_text("old\n")
+
+    with pytest.raises(UnicodeEncodeError):
+        replace_file(path, "new \ud800")
+
+    assert path.read_text() == "old\n"
+    assert [*tmp_path.iterdir()] == [path]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from zadapter.errors import ConflictError, StaleRewriteError
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.planning.cost import object_store
 from zadapter.planning.options import Options
+from zadapter.report import lineage
 from zadapter.report.optimize_report import Report
 from zadapter.report.plan import Plan
 from zadapter.rewrite.job import AnyPlan, RewriteContext, rewrite
@@ -145,17 +146,35 @@ def _run(opened: _Opened, prepared: Callable[[MutableMapping[str, float]], AnyPl
         rewrite_plan = prepared(tally.seconds)
         whole.expected = rewrite_plan.prediction.bytes_rewritten
         tally.earlier = _clear(rewrite_plan)
-        with tally.reporting_versions(), translate_errors(options.name):
+        with (
+            tally.reporting_versions(),
+            _lineage(rewrite_plan, opened, tally, run),
+            translate_errors(options.name),
+        ):
             errors = _run_jobs(
                 RewriteContext.begin(rewrite_plan, options, spark, run), opened, tally, start
             )
-        if errors and not tally.versions:
-            raise errors[-1]
+            if errors and not tally.versions:
+                raise errors[-1]
         whole.note(**tally.facts())
     if tally.versions:
         refresh(opened.user_session, rewrite_plan.snapshot)
     with tally.reporting_versions():
         return _report(rewrite_plan, tally, options, run)
+
+
+def _lineage(
+    plan: AnyPlan, opened: _Opened, tally: Tally, run: str
+) -> AbstractContextManager[None]:
+    """Return a block in which a rewrite sends its events; without a rewrite there are none."""
+    if plan.prediction.nothing_to_do:
+        return nullcontext()
+
+    def dataset() -> lineage.Dataset:
+        conf = opened.user_session.conf
+        return lineage.dataset_of(plan.snapshot, lambda name: conf.get(name, None))
+
+    return lineage.rewriting(run, opened.options.name, dataset, tally.facts)
 
 
 def _price_plan(plan: AnyPlan, options: Options) -> Plan:

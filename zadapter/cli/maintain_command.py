@@ -10,7 +10,14 @@ import zadapter
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import Html
 from zadapter.cli.error_messages import report_change
-from zadapter.cli.results import Result, as_json, check_paths, listing, with_pages
+from zadapter.cli.results import (
+    Result,
+    as_json,
+    check_paths,
+    listing,
+    replace_file,
+    with_pages,
+)
 from zadapter.cli.rewrite import SOME_FAILED
 from zadapter.errors import UsageError
 from zadapter.lake.settings import MAX_CONCURRENT, Lake, load
@@ -20,6 +27,13 @@ if TYPE_CHECKING:
 
 LakeFile = Annotated[
     Path, typer.Argument(metavar="LAKE", help="A TOML file with a budget and patterns of tables.")
+]
+
+Metrics = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write metrics of the run for Prometheus: a file that ends in .prom."
+    ),
 ]
 
 
@@ -33,9 +47,11 @@ def maintain(
         int, typer.Option(min=1, help="Tables that are judged, or rewritten, side by side.")
     ] = MAX_CONCURRENT,
     html: Html = None,
+    metrics: Metrics = None,
 ) -> FunctionCall:
     """Judge the tables of LAKE by their logs, rewrite those that pay most, and clean up."""
     check_paths(None, html)
+    _check_metrics(metrics, dry_run=dry_run)
     asked = load(lake)
 
     def run(spark: "SparkSession") -> Result:
@@ -46,6 +62,8 @@ def maintain(
         done = f"{lake}: {len(changed)} tables rewritten" if changed else ""
 
         def shown() -> Result:
+            if metrics is not None:
+                replace_file(metrics, report.to_prometheus())
             if html is not None:
                 html.write_text(report.to_html(), encoding="utf-8")
             return with_pages(report, str(lake), None, None)
@@ -54,6 +72,23 @@ def maintain(
         return replace(result, exit_code=SOME_FAILED) if report.failed else result
 
     return FunctionCall(function="maintain", tables=(), targets=places(asked), run=run)
+
+
+def _check_metrics(path: Path | None, *, dry_run: bool) -> None:
+    """Check what metrics are written to.
+
+    Raises:
+        UsageError: Collectors would not read it, its folder does not exist, or nothing is measured.
+    """
+    if path is None:
+        return
+    check_paths(None, path)
+    if path.suffix != ".prom":
+        raise UsageError(f"--metrics: {path} must end in .prom, or no collector reads it")
+    if dry_run:
+        raise UsageError(
+            "--metrics and --dry-run exclude each other, since a dry run measures nothing; omit one"
+        )
 
 
 def lake_history(lake: Path, html: Path | None) -> FunctionCall:

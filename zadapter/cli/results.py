@@ -10,6 +10,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+from uuid import uuid4
 
 import typer
 from rich.console import Console
@@ -111,6 +112,16 @@ def with_pages(found: Facts, table: str, plot: Path | None, html: Path | None) -
     )
     listed = [each for each in found.listings() if each.rows]
     return replace(shown, more=[listing(e.columns, e.texts, e.heading) for e in listed])
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file that others read at any time: they see it whole, old or new."""
+    new = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        new.write_text(text, encoding="utf-8", newline="\n")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _draw(found: Facts, *, asked: bool) -> tuple["Figure | None", str]:

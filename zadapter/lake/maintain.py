@@ -35,6 +35,7 @@ from zadapter.lake.runs import (
 from zadapter.lake.settings import MAX_CONCURRENT, Lake, load, parse
 from zadapter.lake.tables import Judged, judge
 from zadapter.lake.weights import weigh_tables
+from zadapter.report import lineage
 from zadapter.spark.clone import scratch
 from zadapter.spark.opening import session_for
 from zadapter.table.staged_files import new_id
@@ -170,7 +171,8 @@ def _rewrite(
         if each.steps
     ]
     choice = choose(candidates, lake.budget, int(spark.sparkContext.defaultParallelism))
-    rewrites = rewrite_tables(run, found, choice)
+    with lineage.sending(lineage.lake_job(run.id, name)):
+        rewrites = rewrite_tables(run, found, choice)
     done = [
         Outcome.of(run, table, result, choice, rewrites.get(table.table)).line(
             waited.get(table.table, 0), known

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from zadapter.base.printable import abridge, shared_folder
 from zadapter.base.quantities import show
-from zadapter.lake import journal
+from zadapter.lake import journal, metrics
 from zadapter.lake.cleaning import Cleaned
 from zadapter.lake.journal import Line
 from zadapter.lake.page import render
@@ -128,6 +128,14 @@ class LakeReport(Facts):
             seconds=self.seconds,
             cleanups=self.listings()[-1],
         )
+
+    def to_prometheus(self) -> str:
+        """Return the metrics of the run in Prometheus' text format.
+
+        Raises:
+            UsageError: It was a dry run.
+        """
+        return metrics.render(self)
 
 
 def _row(line: Line) -> dict[str, object]:

@@ -3,17 +3,21 @@
 import json
 import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from uuid import UUID
 
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog.sql import SqlCatalog
 from typer.testing import CliRunner
 
 import zadapter
+from tests.kit.lineage import send_to_file
 from zadapter.cli.app import app
 from zadapter.errors import ReportError, UsageError
 from zadapter.lake import journal, maintain, tables
@@ -82,6 +86,25 @@ def verdicts(report):
     return {name: line.verdict for name, line in by_table(report).items()}
 
 
+def rewritten(report):
+    """Return the number of tables that were rewritten."""
+    return sum(line.verdict == journal.REWRITTEN for line in report.lines)
+
+
+def read_failing(metrics):
+    """Return the tables that have failed by the metrics of a run."""
+    families = text_string_to_metric_families(metrics.read_text())
+    every = {family.name: family.samples for family in families}
+    return {each.labels["table"] for each in every["zadapter_table_failed"] if each.value == 1}
+
+
+def told_of(event, location, state):
+    """Tell whether an event is that of a state of a local table."""
+    (output,) = event["outputs"]
+    place = (output["namespace"], output["name"], event["eventType"])
+    return place == ("file", str(location), state)
+
+
 @pytest.fixture
 def mixed(spark, tmp_path):
     """A lake of three formats."""
@@ -106,8 +129,15 @@ def mixed(spark, tmp_path):
     spark.sql("DROP NAMESPACE iceberg.nightly")
 
 
-def test_night_by_night_each_table_has_its_turn(spark, mixed, tmp_path, monkeypatch):
-    """Tables of three formats under a budget that is too small for all of them in one night."""
+def test_night_by_night_each_table_has_its_turn(  # noqa: PLR0915 - the story of three nights
+    spark, mixed, tmp_path, monkeypatch
+):
+    """Tables of three formats under a budget that is too small for all of them in one night.
+
+    Rewrites, and no others, tell OpenLineage of themselves.
+    """
+    config, events = send_to_file(tmp_path)
+    monkeypatch.setenv("OPENLINEAGE_CONFIG", str(config))
     before = sorted(tmp_path.rglob("*"))
     due = zadapter.maintain(mixed, dry_run=True, spark=spark)
 
@@ -142,6 +172,17 @@ def test_night_by_night_each_table_has_its_turn(spark, mixed, tmp_path, monkeypa
     assert sorted(zip(*(stored[name].to_pylist() for name in ("run", "table")), strict=True)) == (
         sorted((night.run, line.table) for night in nights for line in night.lines)
     )
+    parts_of = [each["run"]["facets"]["parent"]["run"]["runId"] for each in events()]
+    expected = [str(UUID(night.run)) for night in nights for _ in range(2 * rewritten(night))]
+    assert parts_of == expected
+    assert Counter(each["eventType"] for each in events()) == {"START": 3, "COMPLETE": 3}
+    (done,) = (each for each in events() if told_of(each, tmp_path / "delta/a", "COMPLETE"))
+    actions = deltalake.DeltaTable(str(tmp_path / "delta/a")).get_add_actions()
+    sizes = actions["size_bytes"].to_pylist()
+    written = done["outputs"][0]["outputFacets"]["outputStatistics"]
+    assert (written["fileCount"], written["size"]) == (len(sizes), sum(sizes))
+    assert written["rowCount"] == ROWS
+
     assert in_order(read_delta(tmp_path / "delta/a")) == in_order(rows(1))
     assert in_order(read_iceberg(spark, "iceberg.nightly.b")) == in_order(rows(2))
     assert in_order(read_parquet(spark, str(tmp_path / "plain/c"))) == in_order(rows(3))
@@ -204,7 +245,8 @@ def test_failures_stay_with_their_table(  # noqa: PLR0915 - one run over all of 
         """,
     )
 
-    answer = CliRunner().invoke(app, ["maintain", str(lake), "--json"])
+    metrics = tmp_path / "lake.prom"
+    answer = CliRunner().invoke(app, ["maintain", str(lake), "--json", "--metrics", str(metrics)])
 
     assert answer.exit_code == 3, answer.output
     report = json.loads(answer.stdout)
@@ -221,17 +263,16 @@ def test_failures_stay_with_their_table(  # noqa: PLR0915 - one run over all of 
     assert lines["well"]["verdict"] == "rewritten"
     assert lines["changed"]["verdict"] == "rewritten in part"
     assert in_order(read_delta(raw / "well")) == in_order(rows(5))
-    both = pa.concat_tables([rows(1), rows(99)])
-    assert in_order(read_delta(raw / "changed")) == in_order(both)
+    assert in_order(read_delta(raw / "changed")) == in_order(pa.concat_tables([rows(1), rows(99)]))
     # Delta keeps files for a week
     assert {table.rpartition("/")[2] for table in report["cleaned"]} == {"well", "changed"}
     assert all(
         "delta.deletedFileRetentionDuration" in steps[-1]["error"]
         for steps in report["cleaned"].values()
     )
-    assert len(report["failed"]) == 9
-    stored = read_parquet(spark, str(tmp_path / "journal"))
-    assert stored.num_rows == len(lines) == 9
+    assert len(read_failing(metrics)) == 9
+    assert read_failing(metrics) == set(report["failed"])
+    assert read_parquet(spark, str(tmp_path / "journal")).num_rows == len(lines) == 9
 
 
 @pytest.mark.slow
