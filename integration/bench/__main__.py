@@ -31,7 +31,7 @@ from integration.bench.appends.rows import AGEING, FEW
 from integration.bench.appends.rows import SCALE as AGED_SCALE
 from integration.bench.contenders import CONTENDERS, KEEPERS
 from integration.bench.formats import FORMATS
-from integration.bench.measures import lake, metadata, migration, scaling, start
+from integration.bench.measures import judge, lake, metadata, migration, scaling, start
 from integration.bench.race import Track, race
 from integration.bench.results import EXPLAINED, Goal
 from integration.bench.session import session
@@ -46,10 +46,12 @@ START = "start"
 """Workload of first calls: from the shell, and on a warm session."""
 LAKE = "lake"
 """Workload of many small tables."""
+JUDGE = "judge"
+"""Workload of tables that are only judged."""
 MANY = "files"
 """Workload of logs of many files."""
 QUICK_SCALE = 0.02
-KNOWN = (*WORKLOADS, *AGEING, METADATA, MIGRATION, START, LAKE, MANY)
+KNOWN = (*WORKLOADS, *AGEING, METADATA, MIGRATION, START, LAKE, JUDGE, MANY)
 """All workloads."""
 RIVALS = tuple(dict.fromkeys([*CONTENDERS, *KEEPERS]))
 """All contenders."""
@@ -148,7 +150,7 @@ def _time(track: Track, named: Sequence[str], formats: Sequence[str], run: repor
     """Run the workloads without contenders."""
     if MIGRATION in named:
         _move(track, run)
-    for name, goals in ((START, start.starts), (LAKE, lake.lakes)):
+    for name, goals in ((START, start.starts), (LAKE, lake.lakes), (JUDGE, judge.judgements)):
         if name in named:
             _begin(goals(track.spark, track.folder, formats, track.repeat), run)
     if MANY in named:

@@ -11,6 +11,7 @@ from tests.kit.variants import slow
 from zadapter_delta import DeltaBackend
 from zadapter_delta.jvm import Jvm
 from zadapter_delta.table import live_files
+from zadapter_delta.table.live_files import FEW
 from zadapter_delta.table.lookup import current, locate
 from zadapter_delta.table.replay import replay_commits
 
@@ -61,7 +62,7 @@ def test_the_files_are_those_of_the_state(lake, spark, table, checkpoint):
     assert (int(snapshot.checkpointProvider().version()) > 0) is checkpoint
     before = jobs(spark)
 
-    found = replay_commits(jvm, snapshot)
+    found = replay_commits(jvm, snapshot, FEW)
 
     assert jobs(spark) == before
     assert facts(jvm, found) == facts(jvm, snapshot.allFiles().collectAsList())
@@ -85,7 +86,7 @@ def test_a_checkpoint_that_is_not_simple_is_left_to_the_state(lake, spark, prope
     snapshot = snapshot_of(jvm, path)
     assert int(snapshot.checkpointProvider().version()) >= 0
 
-    assert replay_commits(jvm, snapshot) is None
+    assert replay_commits(jvm, snapshot, FEW) is None
 
     with closing(DeltaBackend(spark)) as backend:
         read = backend.snapshot(path)
@@ -127,8 +128,8 @@ def test_a_manifest_that_is_named_as_a_classic_checkpoint_hides_no_file(lake, sp
 def test_a_replay_that_contradicts_the_checksum_is_not_believed(spark, table, monkeypatch):
     """Delta's writers state beside each version how many files it has, and how many bytes."""
 
-    def incomplete(jvm, snapshot):
-        adds = replay_commits(jvm, snapshot)
+    def incomplete(jvm, snapshot, most):
+        adds = replay_commits(jvm, snapshot, most)
         adds.remove(adds.get(0))
         return adds
 

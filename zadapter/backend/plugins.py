@@ -1,6 +1,8 @@
 """Discovery of installed backends by entry points of the group ``zadapter.backends``."""
 
+import sys
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
@@ -40,6 +42,15 @@ def check(name: object) -> str:
 
 
 def _entry(name: str) -> EntryPoint:
+    return _find(name, tuple(sys.path))
+
+
+@cache
+def _find(name: str, path: tuple[str, ...]) -> EntryPoint:  # noqa: ARG001 - what was found depends on it
+    """Return the entry point of a backend; all packages of *path* are searched, in milliseconds.
+
+    An error is not kept: the package may be installed meanwhile.
+    """
     entries = list(entry_points(group=GROUP, name=name))
     if not entries:
         raise MissingBackendError(

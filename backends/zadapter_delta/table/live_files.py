@@ -4,7 +4,7 @@ Each query of the log's state takes a quarter of a second, however few files it 
 sampling, reading and committing request the same files in turn, so they are kept.
 """
 
-from collections.abc import Sequence
+import json
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -12,18 +12,20 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.gateway import java_rows
-from zadapter.spark.jvm.scala import each
 from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table.large_log import LargeLog, is_large
 from zadapter_delta.table.replay import replay_commits
 
-FEW = 200
+FEW = 10_000
 """Up to this many files in a snapshot, all AddFile actions are kept on the driver."""
 BYTES_A_FILE = 50
 """Bytes of a log for a file, at least."""
+SHORT_LOG = 8 << 20
+"""Bytes of a log that is replayed on the driver."""
 SMALL_LOG = 1 << 20
-"""Bytes of a log that is collected to see whether its files are few."""
+"""Bytes of a log whose state is collected to see whether its files are few."""
+_ADD_FILE = "org.apache.spark.sql.delta.actions.AddFile"
 
 
 class LiveFiles:
@@ -34,7 +36,6 @@ class LiveFiles:
         self._snapshot: JavaObject = None
         self._few: JavaObject | None = None
         self._large: LargeLog | None = None
-        self._by_path: dict[str, JavaObject] = {}
         self._last: tuple[list[str], JavaObject] = ([], None)
 
     def frame(self, snapshot: JavaObject) -> DataFrame:
@@ -84,7 +85,7 @@ class LiveFiles:
         if self._snapshot == snapshot:
             return
         self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
-        self._few, self._by_path, self._large = None, {}, None
+        self._few, self._large = None, None
         if is_large(snapshot):
             self._large = LargeLog(self._jvm, snapshot)
             return
@@ -92,22 +93,30 @@ class LiveFiles:
 
     def _keep_if_few(self, snapshot: JavaObject) -> None:
         """Keep the AddFile actions if there are few."""
-        if snapshot.deltaFileSizeInBytes() + snapshot.checkpointSizeInBytes() > SMALL_LOG:
-            return
-        adds = replay_commits(self._jvm, snapshot)
+        size = int(snapshot.deltaFileSizeInBytes()) + int(snapshot.checkpointSizeInBytes())
+        adds = replay_commits(self._jvm, snapshot, FEW) if size <= SHORT_LOG else None
         if adds is not None:
-            sizes = [add["size"] for add in self._jvm.to_python(adds)]
+            sizes = self._sizes(adds)
             adds = adds if _agrees(snapshot, len(sizes), sum(sizes)) else None
-        if adds is None:
+        if adds is None and size <= SMALL_LOG:
             adds = snapshot.allFiles().collectAsList()
-        if adds.size() <= FEW:
+        if adds is not None and adds.size() <= FEW:
             self._few = adds
-            self._by_path = {add.path(): add for add in each(self._jvm.root, adds)}
 
-    def _select_actions(self, snapshot: JavaObject, paths: Sequence[str]) -> JavaObject:
+    def _sizes(self, adds: JavaObject) -> list[int]:
+        """Return the bytes of files."""
+        sizes = self._jvm.loops.map_items(adds, self._jvm.loops.method(_ADD_FILE, "size"))
+        return [int(size) for size in json.loads(self._jvm.root.java.util.Objects.toString(sizes))]
+
+    def _select_actions(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
         if self._few is not None:
-            known = self._by_path
-            return self._jvm.list_of(known[path] for path in paths if path in known)
+            loops, mapper = self._jvm.loops, self._jvm.root.com.fasterxml.jackson.databind
+            wanted = mapper.ObjectMapper().readValue(
+                json.dumps(paths), loops.class_of("java.util.HashSet")
+            )
+            is_wanted = loops.method("java.util.Set", "contains", "java.lang.Object").bindTo(wanted)
+            path = loops.method(_ADD_FILE, "path")
+            return loops.select_items(self._few, loops.chain(path, is_wanted))
         names = self._jvm.frame(pa.table({"path": pa.array(paths, pa.string())}))
         if self._large is not None:
             adds = self._large.frame()

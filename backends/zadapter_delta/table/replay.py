@@ -21,20 +21,21 @@ _ODD = re.compile(r"^[/.]|:|//|/\.")
 """Parts of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
 
 
-def replay_commits(jvm: Jvm, snapshot: JavaObject) -> JavaObject | None:
+def replay_commits(jvm: Jvm, snapshot: JavaObject, most: int) -> JavaObject | None:
     """Return the AddFile actions of a version as a ``java.util.List``, ordered by path.
 
     Args:
         jvm: The session's JVM.
         snapshot: The version; all of its log is read.
+        most: Number of files that a checkpoint has at most.
 
     Returns:
-        None if only Delta's state is sure to have them: the checkpoint has several files or
-        lacks stats as JSON, commits are compacted, Delta would write a path otherwise, or
-        something fails, which the state then reports.
+        None if only Delta's state is sure to have them: the checkpoint has several files, too many
+        of the table's, or lacks stats as JSON, commits are compacted, Delta would write a path
+        otherwise, or something fails, which the state then reports.
     """
     with ignoring_errors():
-        lines = _read_lines(jvm, snapshot)
+        lines = _read_lines(jvm, snapshot, most)
         if lines is None or any(map(_is_odd, lines)):
             return None
         replay = new_replay(jvm)
@@ -46,11 +47,11 @@ def replay_commits(jvm: Jvm, snapshot: JavaObject) -> JavaObject | None:
     return None
 
 
-def _read_lines(jvm: Jvm, snapshot: JavaObject) -> list[str] | None:
+def _read_lines(jvm: Jvm, snapshot: JavaObject, most: int) -> list[str] | None:
     """Return the lines of a checkpoint and of the commits after it, or None if they are unsure."""
     log, provider = snapshot.deltaLog(), snapshot.checkpointProvider()
     commits = list(jvm.iterate(snapshot.logSegment().deltas()))
-    lines = _read_checkpoint(jvm, log, list(jvm.iterate(provider.topLevelFiles())))
+    lines = _read_checkpoint(jvm, log, list(jvm.iterate(provider.topLevelFiles())), most)
     # one file for each version after the checkpoint, whose version is -1 if there is none
     if lines is None or len(commits) != int(snapshot.version()) - int(provider.version()):
         return None
@@ -68,13 +69,16 @@ def _is_odd(line: str) -> bool:
     return file is not None and _ODD.search(file["path"]) is not None
 
 
-def _read_checkpoint(jvm: Jvm, log: JavaObject, files: list[JavaObject]) -> list[str] | None:
+def _read_checkpoint(
+    jvm: Jvm, log: JavaObject, files: list[JavaObject], most: int
+) -> list[str] | None:
     """Return the AddFile actions of a checkpoint as lines of the log, or None if it is not simple.
 
     Args:
         jvm: The session's JVM.
         log: The table's log.
         files: Hadoop's status of the files that the checkpoint consists of.
+        most: Number of the table's files in it at most.
     """
     if not files:
         return []
@@ -82,14 +86,15 @@ def _read_checkpoint(jvm: Jvm, log: JavaObject, files: list[JavaObject]) -> list
     if len(files) > 1 or not _CLASSIC.match(names[0]):
         return None
     data = Store(jvm, log).read(f"_delta_log/{names[0]}")
-    return None if data is None else read_adds(data)
+    return None if data is None else read_adds(data, most)
 
 
-def read_adds(checkpoint: bytes) -> list[str] | None:
+def read_adds(checkpoint: bytes, most: int) -> list[str] | None:
     """Return the AddFile actions of a checkpoint's file as lines of the log.
 
     Returns:
-        None if the file does not have all of them, as those with sidecars, or lacks stats as JSON.
+        None if there are more than *most*, the file does not have all of them, as those with
+        sidecars, or lacks stats as JSON.
     """
     file = pq.ParquetFile(pa.BufferReader(checkpoint))
     names = [field.name for field in file.schema_arrow.field("add").type]
@@ -99,7 +104,10 @@ def read_adds(checkpoint: bytes) -> list[str] | None:
     rows = file.read([*stated, *others])
     if any(rows[name].null_count < rows.num_rows for name in others):
         return None
-    adds = [add for add in rows["add"].to_pylist() if add is not None]
+    found = rows["add"].drop_null()
+    if len(found) > most:
+        return None
+    adds = found.to_pylist()
     if "stats_parsed" in names and any(add.get("stats") is None for add in adds):
         return None
     return [format_line(_without_nulls(add)) for add in adds]

@@ -27,9 +27,14 @@ class Store:
         """Return the content of a file, or None if it does not exist."""
         if not self._files.exists(self._path(path)):
             return None
-        stream = self._files.open(self._path(path))
+        stream, content = (
+            self._files.open(self._path(path)),
+            self._jvm.root.java.io.ByteArrayOutputStream(),
+        )
         try:
-            return bytes(stream.readAllBytes())
+            stream.transferTo(content)
+            # Py4j decodes an array byte by byte, and a text at once
+            return str(content.toString("ISO-8859-1")).encode("latin-1")
         finally:
             stream.close()
 

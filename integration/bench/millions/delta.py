@@ -72,7 +72,7 @@ def make(spark: SparkSession, folder: Path, files: int) -> str:
     _entry(log, _CHECKPOINT).write_text(json.dumps({"commitInfo": _info()}) + "\n")
     added = raw(table / "p=0")
     _entry(log, 2).write_text("\n".join([json.dumps({"commitInfo": _info()}), *_lines(added)]))
-    hint = {"version": _CHECKPOINT, "size": files + 2, "parts": parts}
+    hint = {"version": _CHECKPOINT, "size": files + 2, **({"parts": parts} if parts > 1 else {})}
     (log / "_last_checkpoint").write_text(json.dumps(hint))
     checksum = {
         "tableSizeBytes": size + added.size * len(added.names),
@@ -113,7 +113,8 @@ def _write_part(log: Path, number: int, parts: int, chunk: Chunk, first: dict[st
             values = [_typed(each.get(field.name)) for each in others]
             head = pa.array(values, field.type)
             arrays.append(pa.concat_arrays([head, pa.nulls(size - len(others), field.type)]))
-    name = f"{_CHECKPOINT:020d}.checkpoint.{number:010d}.{parts:010d}.parquet"
+    part = f"{number:010d}.{parts:010d}." if parts > 1 else ""  # a single file has a classic name
+    name = f"{_CHECKPOINT:020d}.checkpoint.{part}parquet"
     pq.write_table(pa.table(arrays, schema=_SCHEMA), log / name, row_group_size=100_000)
 
 

@@ -98,6 +98,13 @@ def read_failing(metrics):
     return {each.labels["table"] for each in every["zadapter_table_failed"] if each.value == 1}
 
 
+def check_rows(spark, folder):
+    """No row of the mixed lake is lost, doubled or changed."""
+    assert in_order(read_delta(folder / "delta/a")) == in_order(rows(1))
+    assert in_order(read_iceberg(spark, "iceberg.nightly.b")) == in_order(rows(2))
+    assert in_order(read_parquet(spark, str(folder / "plain/c"))) == in_order(rows(3))
+
+
 def told_of(event, location, state):
     """Tell whether an event is that of a state of a local table."""
     (output,) = event["outputs"]
@@ -132,10 +139,7 @@ def mixed(spark, tmp_path):
 def test_night_by_night_each_table_has_its_turn(  # noqa: PLR0915 - the story of three nights
     spark, mixed, tmp_path, monkeypatch
 ):
-    """Tables of three formats under a budget that is too small for all of them in one night.
-
-    Rewrites, and no others, tell OpenLineage of themselves.
-    """
+    """Under a budget that is too small for one night; only rewrites tell OpenLineage of it."""
     config, events = send_to_file(tmp_path)
     monkeypatch.setenv("OPENLINEAGE_CONFIG", str(config))
     before = sorted(tmp_path.rglob("*"))
@@ -183,9 +187,7 @@ def test_night_by_night_each_table_has_its_turn(  # noqa: PLR0915 - the story of
     assert (written["fileCount"], written["size"]) == (len(sizes), sum(sizes))
     assert written["rowCount"] == ROWS
 
-    assert in_order(read_delta(tmp_path / "delta/a")) == in_order(rows(1))
-    assert in_order(read_iceberg(spark, "iceberg.nightly.b")) == in_order(rows(2))
-    assert in_order(read_parquet(spark, str(tmp_path / "plain/c"))) == in_order(rows(3))
+    check_rows(spark, tmp_path)
 
     mixed["tables"][0]["by"] = ["other"]
     again = verdicts(zadapter.maintain(limited, dry_run=True, spark=spark))
