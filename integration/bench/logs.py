@@ -29,7 +29,6 @@ from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
 from zadapter.inspection.advise.choice import (
     MOST_COLUMNS,
-    keys_in_turn,
     learn_keys,
     weigh_columns,
 )
@@ -47,6 +46,8 @@ A_FILE = 400
 """Rows of the sample for each file that a layout is fitted with."""
 SOME = 8
 """Of so many rows one is looked at where a column is chosen for a level."""
+MOST_IN_TURN = 4
+"""Maximum number of columns of a layout that cuts them in turn."""
 SPLITS = 4
 """Number of draws of the templates to learn from."""
 AT_ONCE = 40
@@ -195,10 +196,16 @@ def matching(rows, texts):
     return np.array(found)
 
 
+def columns_in_turn(weights):
+    """Return layouts that cut the most filtered columns in turn: one column, two, and so on."""
+    names = [join(column) for column in weights][:MOST_IN_TURN]
+    return [Keys(dict.fromkeys(names[: n + 1], 1.0)) for n in range(len(names))]
+
+
 def contenders(case, older, files):
     """Return the shares that filters read of each contender's layouts; the best layout counts."""
     weights = weigh_columns(older, case.columns)
-    turns = keys_in_turn(weights)
+    turns = columns_in_turn(weights)
     frequent = {name: weights[(name,)] for name in turns[-1].weights}
     single = [Keys({join(column): 1.0}) for column in list(weights)[:MOST_COLUMNS]]
     several = [case.hand_picked, *turns]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LEARNED = "learned from the log"
 """Name of the candidate that is learned from the older part of the log."""
+IN_TURN = "most filtered columns, in turn"
+"""Name of the candidate that the advised one is never worse than for new queries."""
 SOON = 0.1
 """Days below which only the number of queries is shown."""
 FEW = 20
@@ -37,6 +39,12 @@ class Candidate:
     """The same in row groups; of the table as it is, estimated from some of its files. None: their
     footers cannot be read."""
     bytes_rewritten: int
+    new_share: float | None = None
+    """Mean share of the rows in files that queries unlike those of the log are expected to read:
+    what each kind of filters reads where the layout is fitted to the other kinds alone. None: the
+    log is too thin to tell."""
+    new_row_group_share: float | None = None
+    """The same in row groups."""
 
     def pays_after(self, today: "Candidate") -> int | None:
         """Return after how many queries a rewrite has saved as many bytes as it reads and writes.
@@ -129,6 +137,8 @@ class Advice(Facts):
     """Columns that could be keys, and that only queries of the newer part filter."""
     queries_a_day: float | None = None
     """Number of filters that queries of the log apply per day. None: the log has no times."""
+    too_thin: str = ""
+    """Why the log does not tell what queries unlike its own read; empty if it does."""
     drift: Drift | None = None
     """What the current layout promised. None: it was not learned from a log."""
 
@@ -163,8 +173,9 @@ class Advice(Facts):
             "predicted": f"with {self.files:,} files, from {self.sampled:,} sampled rows",
         }
         if self.chosen is None:
+            reason = "is expected to let all queries" if self._rejected() else "lets these queries"
             facts["advice"] = (
-                "keep the current layout: no layout below lets these queries read far fewer rows"
+                f"keep the current layout: no layout below {reason} read far fewer rows"
             )
         else:
             chosen = self.chosen
@@ -174,6 +185,7 @@ class Advice(Facts):
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
             )
             facts["pays after"] = f"{self._format_payback(chosen)}, in bytes read"
+        facts["new queries"] = self._describe_new_queries()
         if self.bloom_filters:
             facts["Bloom filters"] = f"on {abridge(self.bloom_filters)}"
         if self.drift is not None:
@@ -184,6 +196,33 @@ class Advice(Facts):
                 "candidates= (--candidates) compares layouts by other columns"
             )
         return facts
+
+    def _rejected(self) -> Candidate | None:
+        """Return the layout of which queries of the log read least, if others made it a risk."""
+        chosen = self.chosen or self.today
+        better = [
+            each
+            for each in self.candidates[1:]
+            if each.share < self.today.share
+            and (each.row_group_share or 0.0) < (chosen.row_group_share or 1.0)
+        ]
+        return min(better, key=lambda each: each.row_group_share or 0.0, default=None)
+
+    def _describe_new_queries(self) -> str:
+        """Return what queries unlike those of the log are expected to read, as text."""
+        rejected = self._rejected()
+        if self.too_thin:
+            fitted = f"; so {rejected.name!r} is not advised" if rejected else ""
+            return f"unknown: {self.too_thin} to tell what others read{fitted}"
+        chosen = self.chosen or self.today
+        text = f"expected to read {_format_new(chosen)} by file / by row group"
+        if rejected is None or rejected.new_share is None:
+            return text
+        plain = next((each for each in self.candidates if each.name == IN_TURN), chosen)
+        return (
+            f"{text}; {rejected.name!r} is not advised: {_format_new(rejected)}, "
+            f"and {plain.name!r} {_format_new(plain)}"
+        )
 
     def _newer(self) -> str:
         """Describe the part of the log that layouts are judged by."""
@@ -225,7 +264,10 @@ class Advice(Facts):
         return (
             Listing(
                 "layouts",
-                ("layout", "columns", "by file", "by row group", "rewritten", "pays after"),
+                (
+                    *("layout", "columns", "by file", "by row group", "new queries"),
+                    *("rewritten", "pays after"),
+                ),
                 tuple(self._row(each) for each in self.candidates),
             ),
             Listing(
@@ -261,6 +303,7 @@ class Advice(Facts):
             "" if each.keys is None else str(each.keys),
             f"{each.share:.1%}",
             groups,
+            _format_new(each),
             show(each.bytes_rewritten) if each.bytes_rewritten else "",
             self._format_payback(each),
         )
@@ -277,6 +320,12 @@ class Advice(Facts):
         """Return the queries that gain most, and those that lose most."""
         losing = tuple(each for each in self.queries[10:][-10:] if each.after > each.before)
         return (*self.queries[:10], *losing)
+
+
+def _format_new(each: Candidate) -> str:
+    """Return what new queries are expected to read, by file and by row group; empty if unknown."""
+    shares = (each.new_share, each.new_row_group_share)
+    return " / ".join(f"{share:.1%}" for share in shares if share is not None)
 
 
 def _describe_drift(drift: Drift, share: float) -> str:

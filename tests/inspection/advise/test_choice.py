@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import file_table
-from zadapter.inspection.advise.choice import drift
+from zadapter.inspection.advice import IN_TURN
+from zadapter.inspection.advise.choice import Judge, drift
 from zadapter.inspection.advise.judging import SampledTable
 from zadapter.layout import assign
 from zadapter.layout.build import fit
@@ -109,3 +110,74 @@ def test_a_layout_without_filters_promised_nothing():
     """Nor did a table without a layout."""
     assert drift(clustered(), request(A, B, filters=()), LEARNED) is None
     assert drift(clustered(), None, LEARNED) is None
+
+
+def ranked(filters):
+    """The layouts of the rows in no order for a log, best first, and the best of all."""
+    found, best = Judge(scattered(), filters, filters, [A, B, C]).rank_layouts()
+    return [each.candidate for each in found], best.candidate
+
+
+def at(**ranges):
+    """A filter on a range of each of some columns."""
+    box = tuple(Range((name,), str(low), str(low + 30)) for name, low in ranges.items())
+    return Filter((box,), 1.0)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        LEARNED[:5],
+        [replace(LEARNED[3], weight=1e6)],
+        LEARNED,
+        [at(a=low, b=low) for low in range(0, 900, 30)],
+    ],
+    ids=["five queries", "one query, a million times", "one template", "a template of two columns"],
+)
+def test_thin_logs_get_the_most_filtered_columns(log):
+    """However little their queries read of a layout that is fitted to them."""
+    found, best = ranked(log)
+
+    assert best.name == found[0].name == IN_TURN
+    assert [each.new_share for each in found] == [None] * 2
+
+
+def test_a_layout_that_new_queries_lose_by_is_not_advised():
+    """Most queries filter one column, and a layout by it alone is best for them."""
+    mixed = [replace(at(a=n), weight=50.0) for n in range(0, 900, 90)]
+    for kind in (("b",), ("c",), ("a", "c"), ("b", "c"), ("a", "b")):
+        mixed += [at(**dict.fromkeys(kind, n)) for n in range(0, 900, 225)]
+
+    found, best = ranked(mixed)
+
+    [plain] = [each for each in found if each.name == IN_TURN]
+    assert best.new_share <= plain.new_share
+    assert best.new_row_group_share <= plain.new_row_group_share
+    tempting = [each for each in found if each.row_group_share < 0.8 * best.row_group_share]
+    assert tempting
+    assert all(found.index(best) < found.index(each) for each in tempting)
+
+
+def test_what_all_templates_have_in_common_is_fitted_to():
+    """All queries ask for the newest rows, which a new kind of queries will do, too."""
+    kinds = [
+        [],
+        [("b", "100", "300")],
+        [("b", None, "500")],
+        [("c", "2", "400")],
+        [("c", "5", None)],
+    ]
+    newest = [
+        Filter(
+            (tuple(Range((name,), *bounds) for name, *bounds in [("a", str(n), None), *more]),), 1.0
+        )
+        for n in range(950, 990, 5)
+        for more in kinds
+    ]
+
+    found, best = ranked(newest)
+
+    [plain] = [each for each in found if each.name == IN_TURN]
+    assert best.name != IN_TURN
+    assert best.new_share < 0.8 * plain.new_share
+    assert best.share < 0.8 * plain.share

@@ -1,8 +1,8 @@
 """Choice of a layout by the filters of a query log: candidates, judging, and drift."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from zadapter.base.names import NameParts, join, leaves
 from zadapter.base.printable import abridge
 from zadapter.errors import UsageError
 from zadapter.inspection.advice import (
+    IN_TURN,
     LEARNED,
     Advice,
     BloomFilterEffect,
@@ -23,6 +24,13 @@ from zadapter.inspection.advice import (
 )
 from zadapter.inspection.advise.bloom_filter_advice import bloom_filters
 from zadapter.inspection.advise.judging import SampledTable, mean_share, sample_table
+from zadapter.inspection.advise.new_queries import (
+    Read,
+    Reader,
+    expect,
+    template_of,
+    why_too_thin,
+)
 from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
@@ -35,16 +43,18 @@ from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts, total
 from zadapter.table.snapshot import Snapshot
 
+Fitting = Callable[[Sequence[Filter], Sequence[Filter]], Keys | None]
+"""Returns a layout that is fitted to the first filters and to none like the second ones."""
 TODAY = "as it is"
 REFITTED = "current keys, new cuts"
 NO_KEYS = "a filter without a column that can be a key"
-IN_TURN = "most filtered columns, in turn"
 
 MOST_COLUMNS = 8
 """Maximum number of columns of a layout that is learned from filters."""
 
-MOST_IN_TURN = 4
-"""Maximum number of columns of a layout that cuts them in turn."""
+MOST_IN_TURN = 3
+"""Maximum number of columns of the layout that cuts them in turn. Of the fewer that are best for a
+log, queries of a template that it lacks read up to ten times as much."""
 MOST_FILTERS = 400
 """Maximum number of filters that a layout is fitted to, and stored with."""
 LEAST_WEIGHT = 0.05
@@ -73,7 +83,6 @@ def advise_on(
     Raises:
         UsageError: The log is invalid, or has no filter on a column that can be a key.
     """
-    asked = asked or {}
     usable = _usable(snapshot)
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
     log = _restrict_to_keys(log, {*usable, *((name,) for name in snapshot.partition)})
@@ -84,11 +93,11 @@ def advise_on(
         raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
     # a column that is not sampled would count as one that no layout can skip by
     newer_only = [column for column in weigh_columns(test, usable) if column not in weights]
-    columns = dict.fromkeys((*weights, *newer_only, *_resolve_columns(asked, usable)))
-    table, request = sample_table(backend, snapshot, tuple(columns))
-    judge = _Judge(table, train, test)
-    given = ({} if request is None else {REFITTED: request.keys}) | {**asked}
-    found, best = judge.rank_layouts(judge.choose_layouts(weights, given))
+    columns = tuple(dict.fromkeys((*weights, *newer_only, *_resolve_columns(asked or {}, usable))))
+    table, request = sample_table(backend, snapshot, columns)
+    refitted = {} if request is None else {REFITTED: request.keys}
+    judge = Judge(table, train, test, usable, refitted | {**(asked or {})})
+    found, best = judge.rank_layouts()
     keys = best.candidate.keys or (None if request is None else request.keys)
     return Advice(
         table=snapshot.table,
@@ -104,6 +113,7 @@ def advise_on(
         sampled=len(table.root_of),
         files=int(table.budget.sum()),
         candidates=(judge.current.candidate, *(each.candidate for each in found)),
+        too_thin=why_too_thin(train),
         best=_relearn(best.candidate, log, usable),
         bloom_filters=judge.bloom_filters(snapshot, keys),
         queries=_effects(newer.filters, judge.current.shares, best.shares),
@@ -177,26 +187,47 @@ class _Judged:
     candidate: Candidate
     shares: Floats
 
+    def is_worse_for_new_queries(self, than: "_Judged") -> bool:
+        """Return whether new queries are expected to read more of it, by file or by row group."""
+        mine, other = self.candidate, than.candidate
+        pairs = (
+            (mine.new_share, other.new_share),
+            (mine.new_row_group_share, other.new_row_group_share),
+        )
+        return any(a is not None and b is not None and a > b for a, b in pairs)
+
 
 @dataclass(frozen=True, eq=False)
-class _Judge:
-    """A sampled table, and the older and the newer filters of the log."""
+class Judge:
+    """A sampled table, and the older and the newer filters of the log.
+
+    Attributes:
+        table: The table.
+        train: The older filters, which layouts are fitted to.
+        test: The newer filters, which layouts are judged by.
+        usable: Columns that can be keys.
+        given: Layouts that are not fitted to the filters, by name.
+    """
 
     table: SampledTable
     train: Sequence[Filter]
     test: Sequence[Filter]
+    usable: Sequence[NameParts]
+    given: Mapping[str, Keys] = field(default_factory=dict)
 
     @cached_property
     def current(self) -> _Judged:
         """The table as it is."""
-        today = self.table.current_files
-        shares = today.shares(self.test)
+        shares = self.table.current_files.shares(self.test)
+        new = self._expected.get(TODAY)
         found = Candidate(
             name=TODAY,
             keys=None,
             share=mean_share(shares, self.test),
             row_group_share=self.table.row_group_share(self.test),
             bytes_rewritten=0,
+            new_share=None if new is None else new.files,
+            new_row_group_share=None if new is None else new.row_groups,
         )
         return _Judged(found, shares)
 
@@ -204,23 +235,38 @@ class _Judge:
         """Judge a layout."""
         files, row_groups = self.table.divide_rows(keys)
         shares = files.shares(self.test)
+        new = self._expected.get(name)
         found = Candidate(
             name=name,
             keys=keys,
             share=mean_share(shares, self.test),
             row_group_share=mean_share(row_groups.shares(self.test), self.test),
             bytes_rewritten=total(self.table.files, "size"),
+            new_share=None if new is None else new.files,
+            new_row_group_share=None if new is None else new.row_groups,
         )
         return _Judged(found, shares)
 
-    def rank_layouts(self, tried: Mapping[str, Keys]) -> tuple[list[_Judged], _Judged]:
+    def rank_layouts(self) -> tuple[list[_Judged], _Judged]:
         """Return layouts, best first, and the best of them and of the table as it is."""
-        found = [self.judge_layout(name, keys) for name, keys in tried.items()]
-        found.sort(key=lambda each: each.candidate.row_group_share or 0.0)
-        # the first that beats the table as it is
+        fitted = {name: fit(self.train, ()) for name, fit in self._fittings.items()}
+        found = [self.judge_layout(name, keys) for name, keys in fitted.items() if keys is not None]
+        [plain] = [each for each in found if each.candidate.name == IN_TURN]
         least = self.current.candidate.share * (1 - NOISE)
-        found.sort(key=lambda each: each.candidate.share >= least)
-        return found, found[0] if found[0].candidate.share < least else self.current
+        useful = [
+            each
+            for each in sorted(found, key=lambda each: each.candidate.row_group_share or 0.0)
+            if each.candidate.share < least and not self._is_risk(each, plain)
+        ]
+        others = [each for each in found if each not in useful]
+        others.sort(key=lambda each: each.candidate.row_group_share or 0.0)
+        return [*useful, *others], useful[0] if useful else self.current
+
+    def _is_risk(self, judged: _Judged, plain: _Judged) -> bool:
+        """Return whether a layout may be worse than the plain one for queries to come."""
+        if why_too_thin(self.train):
+            return judged.candidate.name == LEARNED
+        return judged.is_worse_for_new_queries(plain)
 
     def bloom_filters(self, snapshot: Snapshot, keys: Keys | None) -> dict[str, BloomFilterEffect]:
         """Return the columns whose Bloom filters pay beside a layout, if there is one."""
@@ -229,16 +275,48 @@ class _Judge:
         _, row_groups = self.table.divide_rows(keys)
         return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
 
-    def choose_layouts(
-        self, weights: Mapping[NameParts, float], given: Mapping[str, Keys]
-    ) -> dict[str, Keys]:
-        """Return the layouts to compare, by name."""
-        turns = keys_in_turn(weights)
-        groups = [self.table.divide_rows(keys)[1] for keys in turns]
-        shares = [mean_share(each.shares(self.train), self.train) for each in groups]
-        found = {**given, IN_TURN: turns[int(np.argmin(shares))]}
-        from_log = learn_keys(self.train, weights)
-        return found | ({} if from_log is None else {LEARNED: from_log})
+    @cached_property
+    def _fittings(self) -> dict[str, Fitting]:
+        """How layouts are fitted to filters, by name."""
+        return {
+            **{name: _leave_out(keys) for name, keys in self.given.items()},
+            IN_TURN: lambda known, _: keys_in_turn(weigh_columns(known, self.usable)),
+            LEARNED: lambda known, _: learn_keys(known, weigh_columns(known, self.usable)),
+        }
+
+    @cached_property
+    def _expected(self) -> dict[str, Read]:
+        """What new queries are expected to read, by layout; nothing if the log is too thin."""
+        if why_too_thin(self.train):
+            return {}
+        readers = {name: self._reader(fitting) for name, fitting in self._fittings.items()}
+        return expect(self.train, {TODAY: self._read_today, **readers})
+
+    def _read_today(self, _: Sequence[Filter], asked: Sequence[Filter]) -> Read:
+        files = mean_share(self.table.current_files.shares(asked), asked)
+        return Read(files, self.table.row_group_share(asked))
+
+    def _reader(self, fitting: Fitting) -> Reader:
+        def read(known: Sequence[Filter], asked: Sequence[Filter]) -> Read:
+            keys = fitting(known, asked)
+            if keys is None:
+                return Read(1.0, 1.0)
+            files, row_groups = (mean_share(each.shares(asked), asked)
+                                 for each in self.table.divide_rows(keys))  # fmt: skip
+            return Read(files, row_groups)
+
+        return read
+
+
+def _leave_out(keys: Keys) -> Fitting:
+    """Return how a given layout is without its filters that are like others."""
+
+    def fitted(_: Sequence[Filter], others: Sequence[Filter]) -> Keys:
+        unlike = {template_of(each) for each in others}
+        kept = tuple(each for each in keys.filters if template_of(each) not in unlike)
+        return replace(keys, filters=kept)
+
+    return fitted
 
 
 def _relearn(best: Candidate, log: QueryLog, usable: Sequence[NameParts]) -> Keys | None:
@@ -292,10 +370,10 @@ def learn_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) ->
     )
 
 
-def keys_in_turn(weights: Mapping[NameParts, float]) -> list[Keys]:
-    """Return layouts that cut the most filtered columns in turn: one column, two, and so on."""
+def keys_in_turn(weights: Mapping[NameParts, float]) -> Keys | None:
+    """Return the layout that cuts the most filtered columns in turn; None: there are none."""
     names = [join(column) for column in weights][:MOST_IN_TURN]
-    return [Keys(dict.fromkeys(names[: n + 1], 1.0)) for n in range(len(names))]
+    return Keys(dict.fromkeys(names, 1.0)) if names else None
 
 
 def drift(table: SampledTable, request: Request | None, newer: Sequence[Filter]) -> Drift | None:
