@@ -221,7 +221,7 @@ def test_commands_could_run(block):
     for program, *arguments in block.commands:
         if program == "pip":
             extras = re.fullmatch(r"\.\[([\w,]+)\]", arguments[-1])[1].split(",")
-            assert set(extras) <= set(metadata("zadapter").get_all("Provides-Extra"))
+            assert set(extras) <= set(metadata("zadapter-spark").get_all("Provides-Extra"))
         elif program == "python":
             assert arguments[0] == "-m"
             module = arguments[1]

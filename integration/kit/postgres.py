@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -16,33 +17,30 @@ USER = "zadapter"
 
 
 @contextmanager
-def postgres_server(folder):
-    """Run a server with its data in *folder*, and yield its port; its user needs no password."""
+def postgres_server():
+    """Run a server within the context, and yield its port; its user needs no password.
+
+    Its folder is none of pytest's: each run of pytest closes these to other users, and the server,
+    which refuses to be root, would end.
+    """
     if PROGRAMS is None:
         (pytest.fail if "CI" in os.environ else pytest.skip)("needs Debian's package postgresql")
-    _let_in(folder)
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres")
-    port, data = free_port(), ["-D", f"{folder}/data"]
-    _run("initdb", *data, "-A", "trust", "-U", USER)
-    options = f"-p {port} -c listen_addresses={HOST} -c unix_socket_directories={folder}"
-    data += ["-t", "300"]  # seconds, should the machine be busy
-    _run("pg_ctl", *data, "-w", "-l", f"{folder}/log", "-o", options, "start")
-    try:
-        yield port
-    finally:
-        _let_in(folder)
-        _run("pg_ctl", *data, "-m", "fast", "stop")
-
-
-def _let_in(folder):
-    """Open the folders above to the server's user; other runs of pytest close them again."""
-    for path in (folder, *list(folder.parents)[:-2]):
-        path.chmod(0o755)
+    with TemporaryDirectory(prefix="zadapter-postgres-") as folder:
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres")
+        port, data = free_port(), ["-D", f"{folder}/data"]
+        _run("initdb", *data, "-A", "trust", "-U", USER)
+        options = f"-p {port} -c listen_addresses={HOST} -c unix_socket_directories={folder}"
+        data += ["-t", "300"]  # seconds, should the machine be busy
+        _run("pg_ctl", *data, "-w", "-l", f"{folder}/log", "-o", options, "start")
+        try:
+            yield port
+        finally:
+            _run("pg_ctl", *data, "-m", "fast", "stop")
 
 
 def _run(program, *arguments):
-    """Run one of PostgreSQL's programs, which refuse to be root."""
+    """Run one of PostgreSQL's programs."""
     owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     command = [*owner, str(PROGRAMS / program), *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")

@@ -46,7 +46,7 @@ def rest(tmp_path_factory):
 def jdbc(tmp_path_factory):
     """A JDBC catalog on PostgreSQL, and the settings by which Spark finds it."""
     folder = tmp_path_factory.mktemp("jdbc")
-    with postgres_server(tmp_path_factory.mktemp("pg")) as port:
+    with postgres_server() as port:
         place = f"{HOST}:{port}/postgres"
         uri, warehouse = f"postgresql+psycopg2://{USER}@{place}", f"file://{folder}"
         settings = {
@@ -184,5 +184,5 @@ def test_a_lake_of_two_catalogs_folders_and_s3_is_maintained_night_by_night(
         ["zadapter", "files", "hive/visits", "--json"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    paths = [each["path"] for each in json.loads(visits.stdout)["files"]]
+    paths = [each["path"] for each in json.loads(visits.stdout)]
     assert same(ds.dataset(paths, format="parquet").to_table())

@@ -22,7 +22,7 @@ def test_the_version_is_that_of_the_package():
     """What bug reports quote."""
     answer = zadapter_says("--version")
 
-    assert answer.stdout == f"zadapter {version('zadapter')}\n"
+    assert answer.stdout == f"zadapter {version('zadapter-spark')}\n"
     assert answer.exit_code == 0
 
 

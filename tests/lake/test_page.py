@@ -112,7 +112,7 @@ def test_a_row_says_what_was_measured_and_what_is_predicted():
     )
     rows = {row[0]: row[1:] for row in found.rows if len(row) > 1 and row[0] != "table"}
 
-    assert rows["a delta"] == ["rewritten", "50.0% → 20.0%", "", "1 MB", "", ""]
+    assert rows["a delta"] == ["rewritten", "50.0% to 20.0%", "", "1 MB", "", ""]
     assert rows["b delta"] == ["waits", "50.0%predicted 10.0%", "", "", "3", "too large"]
     assert rows["c delta"] == ["nothing to do", "50.0%", "", "", "", ""]
 
@@ -233,6 +233,12 @@ def test_the_history_is_no_part_of_texts_and_json():
     json.dumps(with_history.to_dict(files=True))
     assert str(with_history) == str(without)
     assert repr(with_history) == repr(without)
+
+
+@pytest.mark.parametrize("earlier", [[], [[]]])
+def test_a_run_over_no_table_is_no_part_of_a_trend(earlier):
+    """As before the first run, and where all that matches is excluded."""
+    assert "the journal has no run yet" in page.render("lake.toml", [], earlier)
 
 
 def test_a_lake_without_tables_has_a_page():

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from zadapter.backend.contract import Factory
 from zadapter.backend.format import Format
-from zadapter.base.distribution import install_command
+from zadapter.base.distribution import NAME, install_command
 from zadapter.errors import MissingBackendError, UsageError
 
 GROUP = "zadapter.backends"
@@ -68,7 +68,7 @@ def _load(entry: EntryPoint) -> Factory:
     try:
         loaded: Any = entry.load()
     except ImportError as error:
-        own = (entry.dist and entry.dist.name) == "zadapter"
+        own = (entry.dist and entry.dist.name) == NAME
         hint = install_command(entry.name) if own else f"install {error.name}"
         raise MissingBackendError(
             f"backend {entry.name!r} requires {error.name}; {hint}"

@@ -9,6 +9,7 @@ from zadapter.base.printable import abridge
 from zadapter.base.quantities import show
 from zadapter.base.secrets import mask_fields
 from zadapter.layout.filters import Keys
+from zadapter.planning.effect import NOISE
 from zadapter.report.facts import Facts, Listing, describe_table, html
 from zadapter.report.pictures.effects import Effects, effects
 from zadapter.report.pictures.pages import drawing
@@ -203,7 +204,7 @@ class Advice(Facts):
         better = [
             each
             for each in self.candidates[1:]
-            if each.share < self.today.share
+            if each.share < self.today.share * (1 - NOISE)
             and (each.row_group_share or 0.0) < (chosen.row_group_share or 1.0)
         ]
         return min(better, key=lambda each: each.row_group_share or 0.0, default=None)

@@ -103,7 +103,8 @@ def render(
         seconds: Duration of the run; None: unknown.
         cleanups: The steps of the clean-up.
     """
-    runs = [*(earlier or ()), *([] if dry_run else [lines])][-RUNS:]
+    every = (*(earlier or ()), *(() if dry_run else (lines,)))
+    runs = [run for run in every if run][-RUNS:]  # a run over no table has no line
     has_trend = earlier is not None and bool(runs)
     missing = _NO_JOURNAL if earlier is None else _NO_RUN
     body = [
@@ -284,7 +285,7 @@ def _bytes(lines: Iterable[Line]) -> int:
 
 def _fall(shares: Shares) -> str:
     before, after = (f"{share:.1%}" for share in shares)
-    return before if before == after else f"{before} → {after}"
+    return before if before == after else f"{before} to {after}"
 
 
 def _escape(text: str) -> str:

@@ -246,8 +246,9 @@ class Outcome:
         return self._due(self.taken, facts, waited)
 
     def _line(self, verdict: str, **facts: Any) -> Line:
-        found = self.found
-        facts |= {"settings": digest_of(found.entry), "weight": self.weight}
+        found, judged = self.found, self.judged
+        entry = found.entry if isinstance(judged, Exception) else judged.stated
+        facts |= {"settings": digest_of(entry), "weight": self.weight}
         return self.run.line(found.table, found.format, verdict, **facts)
 
     def _due(self, taken: Part, facts: dict[str, Any], waited: int) -> Line:

@@ -17,7 +17,7 @@ from zadapter.lake.discovery import Found
 from zadapter.lake.journal import is_journal
 from zadapter.lake.judging import Terms, steps
 from zadapter.lake.own_settings import Settings, follow_definition, settings_of
-from zadapter.lake.settings import OWN, Budget
+from zadapter.lake.settings import OWN, Budget, Entry
 from zadapter.layout.layout import Request
 from zadapter.planning.cost import object_store
 from zadapter.planning.file_size import other_bloom_filters
@@ -39,6 +39,8 @@ class Judged:
 
     found: Found
     """The table; its entry has what the table itself states instead of the file."""
+    stated: Entry
+    """That entry before a sort order decides its keys: the journal knows it by this one."""
     own: tuple[str, ...] = ()
     """What it states, as texts."""
     spelling: Spelling
@@ -71,6 +73,7 @@ def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettl
         settings = settings_of(found.entry, snapshot)
         judged = Judged(
             found=replace(found, entry=settings.entry),
+            stated=settings.entry,
             own=settings.own,
             spelling=spelling(snapshot, partial(is_in_catalog, spark)),
             version=snapshot.version,

@@ -1,9 +1,9 @@
 """Events of rewrites in OpenLineage, if its client is installed and configured.
 
 The client has its own configuration: ``OPENLINEAGE_URL``, ``openlineage.yml``, or variables that
-begin with ``OPENLINEAGE__``. Without one, nothing is imported. No rewrite depends on its events,
-or waits for them: a thread sends them. After an error, one warning is logged, and the run sends no
-further event. The client itself has tried again by then.
+begin with ``OPENLINEAGE__``. Without one, nothing is imported. No rewrite depends on its events:
+a thread sends them, for which the end of a run waits ten seconds at most. After an error, one
+warning is logged, and the run sends no further event. The client itself has tried again by then.
 
 The thread also tells errors of the client, which may be of any package, from exceptions that a time
 limit of the caller raises: these arrive in the caller's thread alone.
@@ -12,8 +12,8 @@ limit of the caller raises: these arrive in the caller's thread alone.
 import logging
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,10 +21,12 @@ from datetime import datetime, timezone
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
+from queue import SimpleQueue
 from typing import Any
 from uuid import UUID
 
-from zadapter.base.interrupts import reraise
+from zadapter.base import distribution
+from zadapter.base.interrupts import is_held, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import STORE, bare
 from zadapter.base.names import split
@@ -150,7 +152,8 @@ def rewriting(
         try:
             yield
         except BaseException as error:
-            tell("FAIL" if isinstance(error, Exception) else "ABORT", _describe(error))
+            aborted = is_held() or not isinstance(error, Exception)
+            tell("ABORT" if aborted else "FAIL", _describe(error))
             raise
         tell("COMPLETE")
 
@@ -244,7 +247,7 @@ def _facet(name: str, *fields: Any) -> Any:
 
 def _producer() -> str:
     """Return a package URL, which names the program wherever it is hosted."""
-    return f"pkg:generic/zadapter@{version('zadapter')}"
+    return f"pkg:generic/zadapter@{version(distribution.NAME)}"
 
 
 def _namespace() -> str:
@@ -256,19 +259,27 @@ def _uuid(digits: str) -> str:
 
 
 class _Sender:
-    """Sends events by a thread of its own, until an error."""
+    """Sends events by a thread of its own, until an error.
+
+    The thread is a daemon: no process waits for a client that never returns.
+    """
 
     def __init__(self, parent: Job | None) -> None:
         """Start the thread, if a client is configured."""
         self.parent = parent
         self._client: Any = None
-        self._failed = False
-        self._thread = ThreadPoolExecutor(1, "zadapter-lineage") if _is_configured() else None
-        self._submit(self._open)
+        self._steps = SimpleQueue[Callable[[], object] | None]()
+        self._ended = threading.Event()
+        self._failed = not _is_configured()
+        if not self._failed:
+            try:
+                threading.Thread(target=self._run, name="zadapter-lineage", daemon=True).start()
+            except RuntimeError as error:  # no more threads, or the interpreter ends
+                self._give_up(_describe(error))
 
     def send(self, event: Callable[[], _Event]) -> None:
         """Send an event after those before it."""
-        if self._thread is None or self._failed:
+        if self._failed:
             return
         try:
             known = event()
@@ -276,16 +287,25 @@ class _Sender:
             reraise(error)
             self._give_up(_describe(error))
         else:
-            self._submit(lambda: self._client.emit(known.of_client()))
+            self._steps.put(lambda: self._client.emit(known.of_client()))
 
     def close(self) -> None:
         """Wait until the events are sent, but not for long."""
-        last = self._submit(lambda: self._client.close(timeout=_PATIENCE))
-        if self._thread is None or last is None:
+        if self._failed:
+            self._steps.put(None)
             return
-        if wait([last], _PATIENCE).not_done:
+        self._steps.put(lambda: self._client.close(timeout=_PATIENCE))
+        self._steps.put(None)
+        if not self._ended.wait(_PATIENCE):
             self._give_up(f"some are not sent after {_PATIENCE:.0f} seconds")
-        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        """Open the client, and take the steps until there is none."""
+        step: Callable[[], object] | None = self._open
+        while step is not None:
+            self._take(step)
+            step = self._steps.get()
+        self._ended.set()
 
     def _open(self) -> None:
         try:
@@ -294,10 +314,6 @@ class _Sender:
             self._failed = True
         else:
             self._client = package.OpenLineageClient()
-
-    def _submit(self, step: Callable[[], object]) -> Future[None] | None:
-        """Let the thread take a step; None: there is no thread."""
-        return None if self._thread is None else self._thread.submit(self._take, step)
 
     def _take(self, step: Callable[[], object]) -> None:
         if self._failed:

@@ -50,8 +50,8 @@ else:
 
 
 @pytest.fixture
-def port(tmp_path_factory):
-    with postgres_server(tmp_path_factory.mktemp("pg")) as port:
+def port():
+    with postgres_server() as port:
         yield port
 
 

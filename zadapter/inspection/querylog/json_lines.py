@@ -38,7 +38,8 @@ def entries_of_lines(lines: DataFrame, name: str) -> DataFrame:
         F.from_json(F.expr("substring(value, instr(value, '{'))"), _FIELDS).alias("j")
     )
     is_report = F.col("j.`table-name`").isNotNull()
-    is_event = F.col("j.Event").endswith(_EVENT)
+    own = F.coalesce("j.description", F.lit("")).startswith("zadapter: ")  # no query of a user
+    is_event = F.col("j.Event").endswith(_EVENT) & ~own
     return parsed.where(is_report | is_event).select(
         F.when(is_report, "").otherwise(_describe_execution()).alias("text"),
         F.when(is_report, F.array(_report())).otherwise(_scans(name)).alias("scans"),
