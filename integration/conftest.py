@@ -12,7 +12,7 @@ from integration.kit import s3 as servers
 from tests.kit import jvm
 from tests.kit.variants import slow
 
-FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys")
+FORMATS = ("delta", "iceberg", "parquet", "migration", "journeys", "lake")
 SEVERAL = FORMATS[3:]
 """Folders whose tests are of several formats at once."""
 HERE = Path(__file__).parent

@@ -48,19 +48,26 @@ def test_vacuum_takes_what_neither_delta_nor_keep_keeps(rewritten, lake, spark):
     before = rows(path)
     day, now = Keep(versions=timedelta(days=1), orphans=NONE), Keep(versions=NONE, orphans=NONE)
 
+    def retain(interval):
+        lake.sql(
+            f"ALTER TABLE delta.`{path.replace('`', '``')}` "
+            f"SET TBLPROPERTIES (delta.deletedFileRetentionDuration = 'interval {interval}')"
+        )
+
     with settings(spark, UNCHECKED):
         (refused,) = clean(spark, path, "delta", day, dry_run=False)
-    lake.sql(
-        f"ALTER TABLE delta.`{path.replace('`', '``')}` "
-        "SET TBLPROPERTIES (delta.deletedFileRetentionDuration = 'interval 0 hours')"
-    )
+        retain("172800000 milliseconds")  # a unit that Delta alone reads
+        (refused_by_delta,) = clean(spark, path, "delta", day, dry_run=False)
+    retain("0 hours")
     (kept,) = clean(spark, path, "delta", day, dry_run=False)
     assert all(file.exists() for file in (*old, stranger))
     (done,) = clean(spark, path, "delta", now, dry_run=False)
     versions = len(lake.log(path))
     (again,) = clean(spark, path, "delta", now, dry_run=False)
 
-    assert "deletedFileRetentionDuration" in refused.error
+    assert (refused.step, refused_by_delta.step) == ("open", "VACUUM")
+    for each in (refused, refused_by_delta):
+        assert "deletedFileRetentionDuration" in each.error
     assert [each.error for each in (kept, done, again)] == [None] * 3
     assert [each.counts["paths"] for each in (kept, done, again)] == [0, 5, 0]
     assert versions == len(lake.log(path))

@@ -4,8 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from zadapter.errors import UsageError
-from zadapter.lake.cleaning import check, clean, delta_step, iceberg_steps
+from zadapter.lake.cleaning import clean, delta_step, iceberg_steps
 from zadapter.lake.settings import Keep
 
 NOW = datetime(2024, 3, 9, 12, tzinfo=timezone(timedelta(hours=2)))
@@ -37,8 +36,6 @@ def test_iceberg_does_what_keep_says_and_orphans_last(versions, orphans, dry_run
 
     wanted = ORDER[:3] if versions is not None else ()
     assert names(steps) == wanted + (ORDER[3:] if orphans is not None else ())
-    refused = [step.name for step in steps if step.refusal]
-    assert refused == (["remove_orphan_files"] if orphans == timedelta(0) else [])
 
 
 def test_iceberg_is_called_in_the_catalog_of_the_table_with_times_of_any_zone():
@@ -73,13 +70,6 @@ def test_a_dry_run_of_iceberg_calls_nothing_that_commits():
     assert all(step.note for step in steps[:3])
 
 
-def test_a_path_of_iceberg_is_refused_once():
-    (step,) = iceberg(Keep(versions=DAY, orphans=DAY), table=None)
-
-    assert step.refusal
-    assert step.query is None
-
-
 @pytest.mark.parametrize(
     ("keep", "command"),
     [
@@ -95,17 +85,6 @@ def test_delta_vacuums_after_the_longer_time_in_hours_rounded_up(keep, command):
 
     assert (real.query, real.then) == (f"{command} DRY RUN", command)
     assert (dry.query, dry.then) == (f"{command} DRY RUN", None)
-    assert real.refusal is None
-
-
-def test_vacuum_does_not_run_where_versions_are_kept_for_ever():
-    assert delta_step("t", Keep(orphans=DAY), dry_run=False).refusal
-
-
-@pytest.mark.parametrize("keep", [Keep(versions=-DAY), Keep(versions=DAY, orphans=-DAY)])
-def test_negative_times_are_refused(keep):
-    with pytest.raises(UsageError, match="must not be negative"):
-        check(keep)
 
 
 def test_a_time_before_the_calendar_expires_nothing():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from math import ceil
@@ -17,7 +17,9 @@ from zadapter.base.outcome import sending
 from zadapter.base.printable import printable
 from zadapter.base.secrets import mask_secrets
 from zadapter.base.translate_errors import root_cause, texts, translate_errors
-from zadapter.errors import EngineError, UnsupportedError, UsageError
+from zadapter.errors import EngineError, UnsupportedError
+from zadapter.lake import limits
+from zadapter.lake.limits import HOUR, REFUSED_BY_DELTA, longest
 from zadapter.lake.settings import Keep
 from zadapter.spark.clone import scratch, set_all
 from zadapter.spark.opening import OpenTable, open_in
@@ -25,13 +27,11 @@ from zadapter.spark.opening import OpenTable, open_in
 _Run = Callable[[], Mapping[str, int]]
 _OPEN = "open"
 """Name of the step that opens the table, which is reported only if it fails."""
-_DAY = timedelta(days=1)
-_HOUR = timedelta(hours=1)
 _EVER = timedelta(days=36_500)
 """Longer than any table is old; times before year 1 do not exist."""
 _NO_DRY_RUN = "Iceberg has no dry run of this procedure, which deletes no files"
 _AT_MOST = (
-    "the number of snapshots at most: Iceberg keeps more if gc.enabled is false, or as "
+    "the number of snapshots at most: Iceberg keeps as many as "
     "history.expire.min-snapshots-to-keep and the settings of a branch demand"
 )
 _VACUUM_SETTINGS = {
@@ -54,7 +54,8 @@ class Cleaned:
     """What one step of a clean-up has done, or would do."""
 
     step: str
-    """The procedure or command, as its format names it; ``open``: the table cannot be opened."""
+    """The procedure or command, as its format names it; ``open``: the table cannot be opened, or
+    its clean-up is refused."""
     counts: Mapping[str, int]
     """What the step has deleted or replaced, or would, by name; empty: nothing, or unknown.
 
@@ -80,8 +81,6 @@ class Step:
     then: str | None = None
     """A statement that runs if the query lists anything."""
     note: str | None = None
-    refusal: str | None = None
-    """Why the step is refused, and what to do; None: it is not."""
 
 
 def clean(
@@ -96,18 +95,18 @@ def clean(
 
     The caller must not clean a table whose rewrite has failed or has an unknown outcome.
 
+    What ``zadapter.lake.limits`` refuses does not begin.
+
     - **Iceberg**: ``rewrite_position_delete_files``, ``expire_snapshots`` and ``rewrite_manifests``
-      if ``keep.versions`` is set, then ``remove_orphan_files`` if ``keep.orphans`` is set, which
-      Iceberg refuses for less than 24 hours. The table must have a name in a catalog, since no
-      procedure takes a path.
+      if ``keep.versions`` is set, then ``remove_orphan_files`` if ``keep.orphans`` is set.
     - **Delta**: ``VACUUM``. It has one retention for files of older versions and for orphans, so
       the longer one of both applies, in whole hours. Without ``keep.orphans``, it is
-      ``VACUUM ... LITE``, which deletes only files that the log names. Without ``keep.versions``,
-      it is refused. Delta's check is on, whatever the session says: no retention may be shorter
-      than the table's ``delta.deletedFileRetentionDuration``. Checkpoints and the clean-up of the
-      log are left to Delta.
+      ``VACUUM ... LITE``, which deletes only files that the log names. Delta's check is on,
+      whatever the session says: no retention may be shorter than the table's
+      ``delta.deletedFileRetentionDuration``. Checkpoints and the clean-up of the log are left to
+      Delta.
     - **Parquet**: :func:`zadapter.vacuum`, by the longer retention. It deletes no files that are
-      unknown to zadapter, so ``keep.orphans`` alone is refused.
+      unknown to zadapter.
 
     Args:
         spark: A session.
@@ -125,8 +124,9 @@ def clean(
     with interruptible(spark.sparkContext), ExitStack() as left:
         try:
             with translate_errors(table):
-                check(keep)
                 opened = left.enter_context(open_in(spark, table, format, spark))
+                owns = is_versioned(opened.backend)
+                limits.check(spark, opened.snapshot(), keep, owns_folder=owns)
                 steps = _steps(opened, keep, dry_run=dry_run)
         except Exception as error:  # noqa: BLE001 - a failure stays with its table
             return (_failed(_OPEN, error, start),)
@@ -136,17 +136,6 @@ def clean(
             if done[-1].error is not None:
                 break
         return tuple(done)
-
-
-def check(keep: Keep) -> None:
-    """Refuse negative times: a clean-up would delete files of writes that are under way.
-
-    Raises:
-        UsageError: A time is negative.
-    """
-    for name, kept in (("versions", keep.versions), ("orphans", keep.orphans)):
-        if kept is not None and kept < timedelta(0):
-            raise UsageError(f"keep.{name} must not be negative: {kept}")
 
 
 def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, _Run]]:
@@ -159,10 +148,10 @@ def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, 
     if is_versioned(opened.backend):
         if opened.snapshot().version is None:
             return []  # the folder has no log yet, and so no older version
-        step, kept = vacuum_step("zadapter.vacuum", keep)
-        return [(step, partial(_vacuum, opened.backend, opened.name, kept, dry_run=dry_run))]
+        run = partial(_vacuum, opened.backend, opened.name, longest(keep), dry_run=dry_run)
+        return [(Step(name="zadapter.vacuum"), run)]
     if name == "iceberg":
-        identifier = opened.snapshot().identifier
+        identifier = str(opened.snapshot().identifier)
         now = datetime.now(timezone.utc)
         steps = iceberg_steps(identifier, keep, now, dry_run=dry_run)
         return [(step, partial(_execute, spark, step)) for step in steps]
@@ -174,21 +163,15 @@ def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, 
     raise UnsupportedError(f"zadapter knows no clean-up of the format {name}")
 
 
-def iceberg_steps(
-    identifier: str | None, keep: Keep, now: datetime, *, dry_run: bool
-) -> tuple[Step, ...]:
+def iceberg_steps(identifier: str, keep: Keep, now: datetime, *, dry_run: bool) -> tuple[Step, ...]:
     """Return the steps for an Iceberg table: orphans go last, when no snapshot expires any more.
 
     Args:
-        identifier: The table with its catalog, quoted for SQL; None: it was found by path.
+        identifier: The table with its catalog, quoted for SQL.
         keep: How long older versions and orphans are kept.
         now: The time from which on these times are counted back.
         dry_run: Whether nothing is deleted.
     """
-    if identifier is None:
-        name = "expire_snapshots" if keep.versions is not None else "remove_orphan_files"
-        by_path = "Iceberg's procedures take no paths; pass the table by its name in a catalog"
-        return (Step(name=name, refusal=by_path),)
     steps = list[Step]()
     if keep.versions is not None:
         steps += _expiry(identifier, _timestamp(now, keep.versions), dry_run=dry_run)
@@ -197,18 +180,7 @@ def iceberg_steps(
         call = _call(
             "remove_orphan_files", identifier, older_than=older, dry_run=str(dry_run).lower()
         )
-        short = (
-            f"Iceberg refuses to remove orphans younger than 24 hours: keep.orphans is "
-            f"{keep.orphans}; set at least 24h"
-        )
-        steps.append(
-            Step(
-                name="remove_orphan_files",
-                query=call,
-                listed="orphan_files",
-                refusal=short if keep.orphans < _DAY else None,
-            )
-        )
+        steps.append(Step(name="remove_orphan_files", query=call, listed="orphan_files"))
     return tuple(steps)
 
 
@@ -257,36 +229,18 @@ def delta_step(target: str, keep: Keep, *, dry_run: bool) -> Step:
         keep: How long older versions and orphans are kept.
         dry_run: Whether nothing is deleted.
     """
-    step, kept = vacuum_step("VACUUM", keep)
     lite = " LITE" if keep.orphans is None else ""
-    command = f"VACUUM {target}{lite} RETAIN {ceil(kept / _HOUR)} HOURS"
-    return replace(
-        step, query=f"{command} DRY RUN", listed="paths", then=None if dry_run else command
-    )
-
-
-def vacuum_step(name: str, keep: Keep) -> tuple[Step, timedelta]:
-    """Return a step that deletes files of versions and orphans alike, and how long it keeps them.
-
-    Args:
-        name: Name of the step.
-        keep: How long older versions and orphans are kept.
-    """
-    refusal = None
-    if keep.versions is None:
-        refusal = (
-            f"{name} deletes files of older versions, too; set keep.versions, or remove "
-            "keep.orphans"
-        )
-    return Step(name=name, refusal=refusal), max(
-        kept for kept in (keep.versions, keep.orphans) if kept is not None
+    command = f"VACUUM {target}{lite} RETAIN {ceil(longest(keep) / HOUR)} HOURS"
+    return Step(
+        name="VACUUM",
+        query=f"{command} DRY RUN",
+        listed="paths",
+        then=None if dry_run else command,
     )
 
 
 def _take(table: str, step: Step, run: _Run) -> Cleaned:
     start = time.monotonic()
-    if step.refusal is not None:
-        return _failed(step.name, UnsupportedError(f"{table}: {step.refusal}"), start)
     try:
         with translate_errors(table):
             counts = run()
@@ -331,11 +285,7 @@ def _vacuum_delta(spark: SparkSession, step: Step) -> Mapping[str, int]:
         except Exception as error:
             if _TOO_SHORT not in str(error):
                 raise
-            raise UnsupportedError(
-                "Delta refuses a retention shorter than the table's property "
-                "delta.deletedFileRetentionDuration (7 days if it is not set); keep versions and "
-                "orphans as long, or change the property"
-            ) from error
+            raise UnsupportedError(REFUSED_BY_DELTA) from error
 
 
 def _vacuum(

@@ -18,7 +18,15 @@ from zadapter.errors import (
     UsageError,
     ZadapterError,
 )
-from zadapter.lake.listing import Candidate, Pattern, explain, find_excluded, list_matches, read
+from zadapter.lake.listing import (
+    Candidate,
+    Pattern,
+    explain,
+    find_excluded,
+    find_logs,
+    list_matches,
+    read,
+)
 from zadapter.lake.settings import Entry
 from zadapter.spark.clone import scratch
 from zadapter.spark.jvm.spark_names import JVM_ERRORS
@@ -85,7 +93,7 @@ def discover(
     work = [_read(spark, entry) for entry in entries]
     found: list[Found] = []
     left_out: list[LeftOut] = []
-    known = set(others)
+    known: _Known = dict.fromkeys(others)
     with scratch(spark) as clone, remove_new_warehouse(clone):
         for each in work:
             if isinstance(each, LeftOut):
@@ -95,6 +103,10 @@ def discover(
                 found += tables
                 left_out += others
     return found, left_out
+
+
+_Known = dict[Hashable, Found | None]
+"""The tables by their places; None: what is left out, or belongs to no entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +147,7 @@ def _read(spark: SparkSession, entry: Entry) -> _Task | LeftOut:
 
 
 def _search(
-    task: _Task, session: SparkSession, clone: SparkSession, known: set[Hashable]
+    task: _Task, session: SparkSession, clone: SparkSession, known: _Known
 ) -> tuple[list[Found], list[LeftOut]]:
     """Return the tables of an entry that no earlier one has, and add them to those known."""
     entry, found, left_out = task.entry, list[Found](), list[LeftOut]()
@@ -143,20 +155,19 @@ def _search(
         is_excluded = find_excluded(clone, task.exclude)
     except JVM_ERRORS as error:
         return [], [LeftOut(table=", ".join(entry.exclude), reason=explain(error), failed=True)]
-    candidates = list_matches(clone, task.match)
-    new = [each for each in candidates if each.place not in known and not is_excluded(each)]
-    is_matched = len(new) < len(candidates)
-    for candidate in new:
+    is_matched = False
+    for candidate in list_matches(clone, task.match):
+        if candidate.place in known or is_excluded(candidate):
+            is_matched = True
+            left_out += _find_other_log(clone, candidate, entry, known.get(candidate.place))
+            continue
         outcome = _open(candidate, task, session, clone)
         if outcome is None:
             continue
         is_matched = True
-        if isinstance(outcome, LeftOut):
-            left_out.append(outcome)
-        elif outcome.place not in known:
-            found.append(Found(table=candidate.table, format=outcome.format, entry=entry))
-            known.add(outcome.place)
-        known.add(candidate.place)
+        own, other = _own(outcome, candidate, entry, known)
+        found += own
+        left_out += other
     if not is_matched:
         tables = f"{entry.format} table" if entry.format else "table"
         reason = f"no {tables} matches; {_advise(task.match)}"
@@ -198,6 +209,48 @@ def _open(
             return None
         failed = not isinstance(error, UsageError | UnsupportedError | SessionError)
         return LeftOut(table=table, reason=_reason(error), failed=failed)
+
+
+def _own(
+    outcome: _Opened | LeftOut, candidate: Candidate, entry: Entry, known: _Known
+) -> tuple[list[Found], list[LeftOut]]:
+    """Return a table, or why it is left out, and add its places; none: an earlier entry has it."""
+    if isinstance(outcome, LeftOut):
+        known[candidate.place] = None
+        return [], [outcome]
+    if outcome.place in known:
+        owner = known[candidate.place] = known[outcome.place]
+        if owner is None or owner.format == outcome.format:
+            return [], []
+        return [], [LeftOut(table=candidate.table, reason=_shares(owner, outcome.format))]
+    found = Found(table=candidate.table, format=outcome.format, entry=entry)
+    known[outcome.place] = known[candidate.place] = found
+    return [found], []
+
+
+def _find_other_log(
+    clone: SparkSession, candidate: Candidate, entry: Entry, owner: Found | None
+) -> list[LeftOut]:
+    """Return what is left out of a folder whose table an earlier entry has: one of other format."""
+    if candidate.location is None or owner is None:
+        return []
+    try:
+        others = [each for each in find_logs(clone, candidate.location) if each != owner.format]
+    except JVM_ERRORS as error:
+        return [LeftOut(table=candidate.table, reason=explain(error), failed=True)]
+    return [
+        LeftOut(table=candidate.table, reason=_shares(owner, other))
+        for other in others
+        if entry.format in {None, other}
+    ]
+
+
+def _shares(owner: Found, other: str) -> str:
+    """Return why one of two tables in one folder is left out."""
+    return (
+        f"this folder of a {other} table is also that of {owner.table}, a {owner.format} table "
+        "which an earlier entry matches; maintain one of them, and match the other in exclude"
+    )
 
 
 def _is_other(error: Exception, table_format: str) -> bool:

@@ -1,7 +1,7 @@
 """A table with a row for each table and run: what was predicted, done and measured.
 
-Concurrent runs append side by side. Rows of a table have no order, and a run that is taken up again
-appends lines with the same time, so the stored table has one more column, ``NUMBER``.
+Concurrent runs append side by side. Rows of a table have no order, and times are those of the
+clocks of several machines, so the stored table has one more column, ``NUMBER``.
 """
 
 import math
@@ -107,7 +107,7 @@ def _arrow_type(hint: type) -> pa.DataType:
 SCHEMA: Final = pa.schema({name: _arrow_type(hint) for name, hint in get_type_hints(Line).items()})
 """The columns of a journal, in the order of the fields of :class:`Line`."""
 NUMBER: Final = "number"
-"""Column that orders the lines of a time; lines of concurrent runs may share numbers."""
+"""Column that rises with each append; lines of concurrent runs may share numbers."""
 STORED: Final = SCHEMA.append(pa.field(NUMBER, pa.int64()))
 """The columns of the stored table."""
 _ESSENTIAL = ("run", "time", "table", "verdict")
@@ -188,9 +188,11 @@ def locate(spark: SparkSession, journal: str, format: str) -> str | None:  # noq
 
 
 def read(spark: SparkSession, journal: str, format: str) -> pa.Table:  # noqa: A002
-    """Return all lines of a journal, oldest first; a journal that does not exist is empty.
+    """Return all lines of a journal, oldest run first; a journal that does not exist is empty.
 
-    Columns that the journal lacks, since an older release has written it, are null.
+    Runs are in the order in which they were appended, whatever the clocks of their machines say:
+    one that was ahead would otherwise be the last run for as long as it was ahead. Columns that the
+    journal lacks, since an older release has written it, are null.
 
     Raises:
         UsageError: The table is not a journal, or has another format.
@@ -214,8 +216,15 @@ def read(spark: SparkSession, journal: str, format: str) -> pa.Table:  # noqa: A
     ]
     # lines without a number are those of an older release
     columns[-1] = columns[-1].fill_null(-1)
-    order = [("time", "ascending"), (NUMBER, "ascending")]
-    return pa.table(columns, schema=STORED).sort_by(order).select(SCHEMA.names)
+    return _sort(pa.table(columns, schema=STORED)).select(SCHEMA.names)
+
+
+def _sort(stored: pa.Table) -> pa.Table:
+    """Sort lines by run, and runs by their first number; concurrent ones may have the same."""
+    runs = stored.group_by("run").aggregate([(NUMBER, "min")])
+    at = pc.index_in(stored["run"], value_set=runs["run"].combine_chunks())
+    keyed = stored.append_column("first", runs[f"{NUMBER}_min"].take(at))
+    return keyed.sort_by([(name, "ascending") for name in ("first", "time", "run", NUMBER)])
 
 
 def _append(snapshot: Snapshot, rows: DataFrame) -> None:
@@ -381,10 +390,9 @@ def to_table(lines: Iterable[Line]) -> pa.Table:
 
 
 def to_lines(lines: pa.Table) -> list[Line]:
-    """Return the lines of a table by time; lines of the same time keep their order."""
-    ordered = lines.sort_by([("time", "ascending")])  # stable
+    """Return the lines of a table, in their order."""
     names = [field.name for field in fields(Line)]
-    return [Line(**{name: row[name] for name in names}) for row in ordered.to_pylist()]
+    return [Line(**{name: row[name] for name in names}) for row in lines.to_pylist()]
 
 
 def latest(lines: pa.Table) -> dict[str, Line]:
@@ -498,9 +506,9 @@ def split_runs(lines: pa.Table) -> list[list[Line]]:
 
 
 def keep_last_runs(lines: pa.Table, count: int) -> pa.Table:
-    """Return the lines of the last *count* runs of a journal."""
-    began = lines.group_by("run").aggregate([("time", "max")]).sort_by("time_max")
-    return lines.filter(pc.is_in(lines["run"], value_set=began["run"][-count:]))
+    """Return the lines of the last *count* runs of a journal, in their order."""
+    runs = lines["run"].unique()  # in the order in which they were appended
+    return lines.filter(pc.is_in(lines["run"], value_set=runs[-count:]))
 
 
 def describe(nights: Iterable[Sequence[Line]]) -> Listing:

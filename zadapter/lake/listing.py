@@ -214,25 +214,39 @@ def _parents(path: JavaObject) -> Iterator[str]:
         yield str(path)
 
 
+def find_logs(spark: SparkSession, folder: str) -> list[str]:
+    """Return the formats whose log or metadata a folder has, which is unescaped."""
+    return _log_finder(spark)(folder)
+
+
 def _checker(spark: SparkSession) -> Callable[[str], bool]:
     """Return a function that tells whether a folder holds a table's log or metadata.
 
     It looks for them alone. To open a folder of many tables would list the files of all.
     """
-    path_of = java_classes(spark).org.apache.hadoop.fs.Path
-    logs = [form.log for form in formats().values() if form.log]
+    find = _log_finder(spark)
 
     @cache
     def holds_table(folder: str) -> bool:
-        escaped = _SPECIAL.sub(r"\\\g<0>", folder).rstrip("/")
-        metadata = path_of(f"{escaped}/{_METADATA}")
         try:
-            files = metadata.getFileSystem(hadoop_conf(spark))
-            has_log = any(files.exists(path_of(folder, log)) for log in logs)
-            return has_log or bool(files.globStatus(metadata))
+            return bool(find(folder))
         except spark_names.JVM_ERRORS as error:
             if any(name in line for line in causes(error) for name in _DENIED):
                 return False  # a user may read below a folder, and not the folder
             raise
 
     return holds_table
+
+
+def _log_finder(spark: SparkSession) -> Callable[[str], list[str]]:
+    path_of = java_classes(spark).org.apache.hadoop.fs.Path
+    logs = {name: form.log for name, form in formats().items() if form.log}
+
+    def find(folder: str) -> list[str]:
+        escaped = _SPECIAL.sub(r"\\\g<0>", folder).rstrip("/")
+        metadata = path_of(f"{escaped}/{_METADATA}")
+        files = metadata.getFileSystem(hadoop_conf(spark))
+        found = [name for name, log in logs.items() if files.exists(path_of(folder, log))]
+        return [*found, "iceberg"] if files.globStatus(metadata) else found
+
+    return find

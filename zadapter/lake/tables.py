@@ -8,10 +8,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from zadapter.backend.contract import is_versioned
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.inspection.measure.table_access import Opened, opening
 from zadapter.inspection.querylog.plans import is_in_catalog
 from zadapter.inspection.querylog.spelling import Spelling, spelling
+from zadapter.lake import limits
 from zadapter.lake.choice import Step
 from zadapter.lake.discovery import Found
 from zadapter.lake.journal import is_journal
@@ -67,6 +69,7 @@ def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettl
 
     Raises:
         UsageError: A property of the table cannot be read.
+        UnsupportedError: The table cannot be rewritten, or not cleaned up as its entry asks.
     """
     with opening("analyze", found.table, found.format, spark) as opened:
         snapshot = opened.snapshot
@@ -87,6 +90,9 @@ def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettl
         if is_journal(snapshot.schema.names):
             return replace(judged, reason="it is the journal of a lake; match it in exclude")
         snapshot.check_rewritable()
+        if settings.entry.keep is not None:
+            owns = is_versioned(opened.backend)
+            limits.check(spark, snapshot, settings.entry.keep, owns_folder=owns)
         return _judge_keyed(opened, judged, budget)
 
 

@@ -1,4 +1,4 @@
-"""A REST catalog of our own."""
+"""A REST catalog of our own, and what may become of its commits behind a failing network."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -7,6 +7,37 @@ from pathlib import Path
 from integration.kit.servers import answers, free_port, java_server
 
 PROJECT = Path(__file__).with_name("rest-catalog.xml")
+_KINDS = {
+    "refused": (403, "ForbiddenException"),
+    "outrun": (409, "CommitFailedException"),
+    "lost": (504, "ServiceFailureException"),
+    "late": (504, "ServiceFailureException"),
+}
+ANSWERS = {
+    fate: (code, f'{{"error": {{"message": "{fate}", "type": "{kind}", "code": {code}}}}}')
+    for fate, (code, kind) in _KINDS.items()
+}
+
+
+def is_commit(method, path, headers):
+    """A table's own address takes its commits."""
+    return method == "POST" and "/tables/" in path and not path.endswith("/metrics")
+
+
+@contextmanager
+def registered(spark, name, uri):
+    """Let a session find the catalog under a name that no other test uses: Spark keeps catalogs.
+
+    Names are looked for in all catalogs, so one that no longer answers must not stay.
+    """
+    said = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": uri}
+    for key, value in said.items():
+        spark.conf.set(f"spark.sql.catalog.{name}{key}", value)
+    try:
+        yield
+    finally:
+        for key in said:
+            spark.conf.unset(f"spark.sql.catalog.{name}{key}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from integration.iceberg.catalogs.rest import catalog_server
+from integration.iceberg.catalogs.rest import ANSWERS, catalog_server, is_commit, registered
 from integration.kit.network import Network
 from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
@@ -15,38 +15,16 @@ AT_ONCE = Backoff(attempts=3, initial=0.0)
 TABLE = "rest.db.t"
 
 
-KINDS = {
-    "refused": (403, "ForbiddenException"),
-    "outrun": (409, "CommitFailedException"),
-    "lost": (504, "ServiceFailureException"),
-    "late": (504, "ServiceFailureException"),
-}
-ANSWERS = {
-    fate: (code, f'{{"error": {{"message": "{fate}", "type": "{kind}", "code": {code}}}}}')
-    for fate, (code, kind) in KINDS.items()
-}
-
-
-def is_commit(method, path, headers):
-    """A table's own address takes its commits."""
-    return method == "POST" and "/tables/" in path and not path.endswith("/metrics")
-
-
 @pytest.fixture(scope="module")
 def network(spark, tmp_path_factory):
     with (
         catalog_server(tmp_path_factory.mktemp("rest")) as port,
         Network(port, is_commit, ANSWERS) as network,
+        registered(spark, "rest", network.uri),
     ):
-        said = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": network.uri}
-        for key, value in said.items():
-            spark.conf.set(f"spark.sql.catalog.rest{key}", value)
         spark.sql("CREATE NAMESPACE rest.db")
         yield network
         network.shutdown()
-        # names are looked for in all catalogs, and this one no longer answers
-        for key in said:
-            spark.conf.unset(f"spark.sql.catalog.rest{key}")
 
 
 @pytest.fixture

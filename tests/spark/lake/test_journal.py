@@ -60,7 +60,7 @@ def test_runs_at_once_create_a_journal_and_append_side_by_side(spark, conf, tmp_
         list(threads.map(append, (one, other)))
 
     expected = journal.to_table([*one, *other])
-    assert journal.read(spark, where, table_format).equals(expected)
+    assert journal.read(spark, where, table_format).sort_by("time").equals(expected)
     stored = witness(spark, table_format, where).sort_by(
         [("time", "ascending"), (NUMBER, "ascending")]
     )
@@ -120,6 +120,21 @@ def test_lines_of_a_run_that_was_taken_up_again_follow_the_earlier_ones(spark, t
     stored = witness(spark, "parquet", where)
     assert stored.sort_by(NUMBER)[NUMBER].to_pylist() == [0, 1, 2]
     assert stored.sort_by(NUMBER)["verdict"].to_pylist() == verdicts
+
+
+def test_a_clock_that_was_ahead_does_not_make_a_run_the_last_one(spark, tmp_path):
+    """Its lines would hide those of all other runs until that time has come."""
+    where = str(tmp_path / "clocks")
+    ahead = replace(LINE, run="b", time=TIME + timedelta(days=400), verdict="nothing to do")
+    after = [replace(LINE, run=f"c{n}", time=TIME, verdict="waits") for n in range(2)]
+    for line in (LINE, ahead, *after):
+        journal.append(spark, where, "parquet", [line])
+
+    found = journal.read(spark, where, "parquet")
+
+    assert journal.to_lines(found) == [LINE, ahead, *after]
+    assert journal.latest(found)[LINE.table].run == "c1"
+    assert journal.waited(found) == {LINE.table: 2}
 
 
 def test_other_tables_are_no_journals(spark, tmp_path):

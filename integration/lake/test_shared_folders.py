@@ -1,0 +1,99 @@
+"""A folder that is the table of two formats, and entries that match more or less than one table."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from zadapter.cli.app import app
+from zadapter.lake import journal
+
+KEEP = {"versions": "8d", "orphans": "8d"}
+
+
+@pytest.fixture
+def both(tables, catalog):
+    """A folder with a Delta table and one of Iceberg, each with files of its own, which are old."""
+    tables.make_delta("both")
+    catalog.create_namespace_if_not_exists("shared")
+    location = f"file:{tables.folder}/both"
+    table = catalog.create_table("shared.both", tables.rows().schema, location)
+    for part in tables.parts():
+        table.append(part)
+    old = time.time() - 30 * 86_400
+    for path in files(tables.folder / "both"):
+        os.utime(path, (old, old))
+    yield tables.folder / "both"
+    catalog.drop_table("shared.both")
+    catalog.drop_namespace("shared")
+
+
+def files(folder):
+    return {path for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def are_whole(tables, catalog):
+    of_iceberg = catalog.load_table("shared.both").scan().to_arrow()
+    return tables.is_whole(tables.of_delta("both")) and tables.is_whole(of_iceberg)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_folder_of_two_formats_is_not_cleaned_up(tables, catalog, both, maintain, order):
+    """To one of them, the files of the other are orphans."""
+    before = files(both)
+    lake = tables.lake(*["ice.shared.*", f"{both}"][::order], defaults={"keep": KEEP})
+
+    report, _ = maintain(lake)
+
+    owner, other = report.lines
+    assert (owner.verdict, other.verdict) == (journal.FAILED, journal.LEFT_OUT)
+    assert "is also that of a table in" in owner.error
+    assert owner.table in other.error
+    assert report.cleaned == {}
+    assert files(both) == before
+
+    lake["defaults"].pop("keep")
+    report, _ = maintain(lake)
+
+    assert report.lines[0].verdict == journal.REWRITTEN
+    assert before <= files(both)
+    assert are_whole(tables, catalog)
+
+
+def test_mistakes_of_a_file_concern_their_tables_alone(tables, tmp_path):
+    """What a scheduler runs each night; the table that two entries match is rewritten once."""
+    for name in ("brief", "well"):
+        tables.make_delta(name)
+    file = tmp_path / "lake.toml"
+    file.write_text(f"""
+        [defaults]
+        by = ["a"]
+        target_file_size = "4KB"
+        keep = {{ versions = "8d" }}
+        [[tables]]
+        match = "{tmp_path}/wel*"
+        [[tables]]
+        match = "{tmp_path}/none/*"
+        [[tables]]
+        match = "ice.nobody.*"
+        [[tables]]
+        match = "{tmp_path}/*"
+        keep = {{ versions = "6d" }}
+    """)
+
+    answer = CliRunner().invoke(app, ["maintain", str(file), "--json"])
+
+    assert answer.exit_code == 3, answer.output
+    report = json.loads(answer.stdout)
+    found = {line["table"].removeprefix(f"{tmp_path}/"): line for line in report["lines"]}
+    assert {name: line["verdict"] for name, line in found.items()} == {
+        "well": "rewritten", "brief": "failed", "none/*": "failed", "ice.nobody.*": "failed",
+    }  # fmt: skip
+    assert "delta.deletedFileRetentionDuration" in found["brief"]["error"]
+    assert found["brief"]["bytes_rewritten"] == 0
+    assert "no table matches" in found["none/*"]["error"]
+    assert {*report["cleaned"]} == {f"{tmp_path}/well"}
+    assert all(tables.is_whole(tables.of_delta(name)) for name in ("brief", "well"))

@@ -1,0 +1,97 @@
+"""Clean-ups that are refused before a table is rewritten."""
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from zadapter.errors import UnsupportedError, UsageError
+from zadapter.lake import limits
+from zadapter.lake.limits import find_refusal, find_stranger, parse_interval
+from zadapter.lake.settings import Keep
+from zadapter.table.snapshot import Snapshot
+
+DAY = timedelta(days=1)
+KEPT = "delta.deletedFileRetentionDuration"
+
+
+def snapshot(format_, identifier="`ice`.`db`.`t`", **properties):
+    return Snapshot(
+        table="t", format=format_, version=1, location="/lake/t", identifier=identifier,
+        schema=pa.schema([]), partition={}, id="", definition="", physical={},
+        without_stats=frozenset(), properties=lambda: properties,
+    )  # fmt: skip
+
+
+def check(keep, table, *, owns_folder=True):
+    limits.check(None, table, keep, owns_folder=owns_folder)
+
+
+@pytest.mark.parametrize(
+    ("keep", "properties", "is_refused"),
+    [
+        (Keep(versions=7 * DAY), {}, False),
+        (Keep(versions=7 * DAY - timedelta(minutes=20)), {}, False),  # Delta takes whole hours
+        (Keep(versions=7 * DAY - timedelta(hours=1)), {}, True),
+        (Keep(versions=DAY, orphans=7 * DAY), {}, False),
+        (Keep(versions=7 * DAY), {KEPT: "interval 8 days"}, True),
+        (Keep(versions=timedelta(hours=2)), {KEPT: "INTERVAL 1 HOUR 60 minutes"}, False),
+        (Keep(versions=timedelta(0)), {KEPT: "0 seconds"}, False),
+        (Keep(versions=timedelta(0)), {KEPT: "what only Delta can read"}, False),
+        (Keep(orphans=30 * DAY), {}, True),
+    ],
+)
+def test_delta_keeps_files_as_long_as_its_property_says(keep, properties, is_refused):
+    assert (find_refusal(snapshot("delta", **properties), keep) is not None) == is_refused
+
+
+@pytest.mark.parametrize(
+    ("keep", "table", "reason"),
+    [
+        (Keep(versions=DAY, orphans=DAY - timedelta(seconds=1)), {}, "at least 24h"),
+        (Keep(versions=timedelta(0), orphans=DAY), {}, None),
+        (Keep(orphans=DAY), {"identifier": None}, "take no paths"),
+        (Keep(versions=DAY), {"gc.enabled": "False"}, "gc.enabled is false"),
+    ],
+)
+def test_iceberg_keeps_what_others_may_need(keep, table, reason):
+    found = find_refusal(snapshot("iceberg", **table), keep)
+
+    assert found is reason is None or reason in found
+
+
+def test_orphans_alone_are_refused_where_older_versions_would_go_too():
+    assert find_refusal(snapshot("parquet"), Keep(versions=timedelta(0))) is None
+    with pytest.raises(UnsupportedError, match=r"t: keep: .*set keep\.versions"):
+        check(Keep(orphans=DAY), snapshot("parquet"))
+    check(Keep(), snapshot("parquet"))
+
+
+@pytest.mark.parametrize("keep", [Keep(versions=-DAY), Keep(versions=DAY, orphans=-DAY)])
+def test_negative_times_are_refused(keep):
+    with pytest.raises(UsageError, match="must not be negative"):
+        check(keep, snapshot("parquet"))
+
+
+def test_a_folder_of_two_tables_is_not_cleaned_up():
+    """The files of one are orphans to the other."""
+    uniform = {"delta.universalFormat.enabledFormats": "iceberg"}
+
+    assert find_stranger(snapshot("delta"), ["delta"]) is None
+    assert "table in iceberg" in find_stranger(snapshot("delta"), ["delta", "iceberg"])
+    assert "table in delta" in find_stranger(snapshot("iceberg"), ["delta", "iceberg"])
+    assert find_stranger(snapshot("delta", **uniform), ["delta", "iceberg"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("interval 1 week", 7 * DAY),
+        ("2 days 3 hours", timedelta(days=2, hours=3)),
+        ("interval 1 month", None),
+        ("", None),
+        (f"{10**20} days", timedelta.max),
+    ],
+)
+def test_intervals_of_delta(text, time):
+    assert parse_interval(text) == time

@@ -1,0 +1,140 @@
+"""Clean-ups that a format refuses, or that would delete files of others, known from a log alone.
+
+A table whose clean-up is refused is not rewritten either: each rewrite would leave files behind
+that nothing deletes, and whoever wrote ``keep`` counts on their deletion. So the mistake costs no
+bytes, and is told in the first night and by a dry run.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import timedelta
+from math import ceil
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from zadapter.errors import UnsupportedError, UsageError
+from zadapter.lake.listing import find_logs
+from zadapter.lake.settings import Keep
+from zadapter.table.snapshot import Snapshot
+
+DAY: Final = timedelta(days=1)
+HOUR: Final = timedelta(hours=1)
+REFUSED_BY_DELTA: Final = (
+    "Delta refuses a retention shorter than the table's property "
+    "delta.deletedFileRetentionDuration (7 days if it is not set); keep versions and orphans as "
+    "long, or change the property"
+)
+_RETENTION, _WEEK = "delta.deletedFileRetentionDuration", "interval 1 week"
+"""Delta's property of the shortest retention, and its default."""
+_UNIFORM = "delta.universalFormat.enabledFormats"
+_GC_IS_OFF = (
+    "gc.enabled is false, since others may need the files; remove keep for the table, or change "
+    "this property"
+)
+_BY_PATH = (
+    "Iceberg's procedures take no paths; match the table by its name in a catalog, or remove keep "
+    "for it"
+)
+_VERSIONS_TOO = (
+    "the clean-up of this format deletes files of older versions, too; set keep.versions, or "
+    "remove keep.orphans"
+)
+_INTERVAL = re.compile(
+    r"(?:interval +)?(?:\d+ +(?:second|minute|hour|day|week)s?\s*)+", re.IGNORECASE
+)
+_AMOUNT = re.compile(r"(\d+) +([a-z]+?)s?\b", re.IGNORECASE)
+
+
+def check(spark: SparkSession, snapshot: Snapshot, keep: Keep, *, owns_folder: bool) -> None:
+    """Refuse a clean-up that its format refuses, or that may delete files of another table.
+
+    Args:
+        spark: A session.
+        snapshot: The table.
+        keep: How long older versions and orphans are kept; None of them: nothing is refused.
+        owns_folder: Whether the clean-up deletes nothing that zadapter has not written.
+
+    Raises:
+        UsageError: A time is negative.
+        UnsupportedError: The clean-up is refused; the message says what to do.
+    """
+    for name, kept in (("versions", keep.versions), ("orphans", keep.orphans)):
+        if kept is not None and kept < timedelta(0):
+            raise UsageError(f"keep.{name} must not be negative: {kept}")
+    if keep == Keep():
+        return
+    refusal = find_refusal(snapshot, keep)
+    if refusal is None and not owns_folder:
+        refusal = find_stranger(snapshot, find_logs(spark, snapshot.location))
+    if refusal is not None:
+        raise UnsupportedError(f"{snapshot.table}: keep: {refusal}")
+
+
+def find_refusal(snapshot: Snapshot, keep: Keep) -> str | None:
+    """Return why a format would refuse to clean up a table; None: nothing is known against it."""
+    if snapshot.format == "iceberg":
+        return _find_refusal_of_iceberg(snapshot, keep)
+    if keep.versions is None:
+        return _VERSIONS_TOO
+    if snapshot.format == "delta":
+        kept = ceil(longest(keep) / HOUR) * HOUR
+        least = parse_interval(snapshot.properties().get(_RETENTION, _WEEK))
+        return REFUSED_BY_DELTA if least is not None and kept < least else None
+    return None
+
+
+def _find_refusal_of_iceberg(snapshot: Snapshot, keep: Keep) -> str | None:
+    if snapshot.identifier is None:
+        return _BY_PATH
+    if snapshot.properties().get("gc.enabled", "true").lower() == "false":
+        return _GC_IS_OFF
+    if keep.orphans is not None and keep.orphans < DAY:
+        return (
+            "Iceberg refuses to remove orphans younger than 24 hours: keep.orphans is "
+            f"{keep.orphans}; set at least 24h"
+        )
+    return None
+
+
+def find_stranger(snapshot: Snapshot, logs: Collection[str]) -> str | None:
+    """Return why a folder with logs of several formats is not cleaned up.
+
+    To each of these tables, the files of the others are orphans; and if they share files, an older
+    version of one may be the newest of another. Delta's own UniForm is known to its clean-up.
+
+    Args:
+        snapshot: The table.
+        logs: The formats whose log or metadata its folder has.
+    """
+    own = {snapshot.format}
+    if "iceberg" in snapshot.properties().get(_UNIFORM, "").lower():
+        own.add("iceberg")
+    others = sorted({*logs} - own)
+    if not others:
+        return None
+    return (
+        f"the folder {snapshot.location} is also that of a table in {' and '.join(others)}, whose "
+        "files a clean-up could delete; remove keep for the table, or the metadata of a table "
+        "that is no longer used"
+    )
+
+
+def longest(keep: Keep) -> timedelta:
+    """Return how long a format keeps files that has one time for older versions and orphans."""
+    return max(kept for kept in (keep.versions, keep.orphans) if kept is not None)
+
+
+def parse_interval(text: str) -> timedelta | None:
+    """Return the time that a property of Delta states; None: Delta alone can tell.
+
+    >>> parse_interval("interval 1 week 2 days")
+    datetime.timedelta(days=9)
+    """
+    if _INTERVAL.fullmatch(text.strip()) is None:
+        return None
+    amounts = {f"{unit.lower()}s": int(number) for number, unit in _AMOUNT.findall(text)}
+    try:
+        return timedelta(**amounts)
+    except OverflowError:
+        return timedelta.max
