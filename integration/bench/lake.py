@@ -13,6 +13,7 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 
+from integration.bench import real_lake
 from tests.kit.builders import file_table
 from zadapter.base.ranks import Ints
 from zadapter.lake.choice import Candidate, Step, choose
@@ -464,13 +465,19 @@ def main() -> None:
     """Parse the arguments, and replay."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=200)
-    parser.add_argument("--nights", type=int, default=30)
+    parser.add_argument("--nights", type=int, help="30, or 5 of real tables")
     parser.add_argument(
-        "--budget", type=float, default=0.05, help="share of the lake's bytes a night"
+        "--budget",
+        type=float,
+        help="share of the lake's bytes a night: 0.05, or 0.2 of real tables",
     )
+    parser.add_argument("--real", action="store_true", help="nine real tables of three formats")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    nights(asked.tables, asked.nights, asked.budget, asked.seed)
+    if asked.real:
+        real_lake.replay(asked.nights or 5, asked.budget or 0.2)
+    else:
+        nights(asked.tables, asked.nights or 30, asked.budget or 0.05, asked.seed)
 
 
 if __name__ == "__main__":

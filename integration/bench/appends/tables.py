@@ -104,7 +104,9 @@ class AgeingFolder(_Ageing, Folder):
 
     def append(self, table: str, piece: Path) -> None:
         """Append a version."""
-        zadapter.append(table, self.spark.read.parquet(str(piece)), spark=self.spark)
+        rows = self.spark.read.parquet(str(piece))
+        # the backend is named, since a folder is not registered before the first call
+        zadapter.append(table, rows, backend=self.name, spark=self.spark)
 
     def delete(self, table: str, where: str) -> None:
         """Rewrite the files with such rows."""
