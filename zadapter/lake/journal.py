@@ -52,6 +52,8 @@ WAITS: Final = "waits"
 DECLINED: Final = "declined"
 FAILED: Final = "failed"
 LEFT_OUT: Final = "left out"
+VERDICTS: Final = (FAILED, REWRITTEN, IN_PART, DUE, WAITS, DECLINED, NOTHING_TO_DO, LEFT_OUT)
+"""The verdicts in the order in which they are listed."""
 CLEAN_UP_FAILED: Final = "clean-up failed: "
 """Beginning of the error of a clean-up, which has no verdict of its own."""
 

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from zadapter.lake.report import LakeReport
 
 Labels = Mapping[str, str]
-_VERDICTS: Final = (
-    *(journal.FAILED, journal.REWRITTEN, journal.IN_PART, journal.WAITS, journal.DECLINED),
-    *(journal.NOTHING_TO_DO, journal.LEFT_OUT),
-)
+_VERDICTS: Final = tuple(each for each in journal.VERDICTS if each != journal.DUE)
 """The verdicts of all runs but dry ones. Of two lines of a table, that of the first one counts."""
 
 

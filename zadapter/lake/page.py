@@ -9,7 +9,7 @@ from zadapter.base.quantities import show
 from zadapter.lake import journal
 from zadapter.lake.journal import Line
 from zadapter.planning.cost import show_sum
-from zadapter.report.facts import Listing
+from zadapter.report.facts import Listing, format_cell
 from zadapter.report.pictures.pages import page
 from zadapter.report.pictures.sparklines import STYLE, Shares, sparkline
 
@@ -123,7 +123,7 @@ def _head(lines: Sequence[Line], *, dry_run: bool, seconds: float | None) -> str
     shares, money = journal.mean_shares(lines), journal.total_money(lines)
     facts = {
         "would be rewritten" if dry_run else "rewritten": show(_bytes(lines)),
-        "data scanned, mean of the tables": _fall(shares) if shares else None,
+        "data scanned, mean of the tables": show_fall(shares) if shares else None,
         "cost": None if money is None else show_sum(money),
         "seconds": None if seconds is None else f"{seconds:,.0f}",
     }
@@ -212,7 +212,7 @@ def _scanned(line: Line) -> str:
     if line.share_before is None:
         return ""
     if line.verdict in {journal.REWRITTEN, journal.IN_PART} and line.share_after is not None:
-        return _fall((line.share_before, line.share_after))
+        return show_fall((line.share_before, line.share_after))
     told = f"{line.share_before:.1%}"
     if line.verdict in {journal.DUE, journal.WAITS} and line.share_predicted is not None:
         told += f"<br><small>predicted {line.share_predicted:.1%}</small>"
@@ -270,7 +270,7 @@ def _table(listing: Listing) -> str:
     """Return all rows of a listing as a table."""
     head = "".join(f'<th scope="col">{_escape(name)}</th>' for name in listing.columns)
     rows = "".join(
-        f"<tr>{''.join(f'<td>{_escape(str(cell or str()))}</td>' for cell in row)}</tr>"
+        f"<tr>{''.join(f'<td>{_escape(format_cell(cell))}</td>' for cell in row)}</tr>"
         for row in listing.rows
     )
     return (
@@ -283,7 +283,8 @@ def _bytes(lines: Iterable[Line]) -> int:
     return sum(line.bytes_rewritten or 0 for line in lines)
 
 
-def _fall(shares: Shares) -> str:
+def show_fall(shares: Shares) -> str:
+    """Return shares before and after as a text, or one of them if they are as good as equal."""
     before, after = (f"{share:.1%}" for share in shares)
     return before if before == after else f"{before} to {after}"
 

@@ -12,16 +12,11 @@ from zadapter.base.quantities import show
 from zadapter.lake import journal, metrics
 from zadapter.lake.cleaning import Cleaned
 from zadapter.lake.journal import Line
-from zadapter.lake.page import render
+from zadapter.lake.page import render, show_fall
 from zadapter.planning.cost import show_sum
 from zadapter.report.facts import Facts, Listing
 
 CLEANED = tuple[Cleaned, ...]
-_ORDER = (
-    journal.FAILED, journal.REWRITTEN, journal.IN_PART, journal.DUE, journal.WAITS,
-    journal.DECLINED, journal.NOTHING_TO_DO, journal.LEFT_OUT,
-)  # fmt: skip
-"""Verdicts in the order in which they are listed."""
 _COLUMNS = ("table", "format", "verdict", "rewritten", "data scanned", "weight", "seconds")
 
 
@@ -69,7 +64,7 @@ class LakeReport(Facts):
     def facts(self) -> Mapping[str, str]:
         """Return the report as readable facts, by name."""
         count = Counter(line.verdict for line in self.lines)
-        verdicts = ", ".join(f"{count[each]:,} {each}" for each in _ORDER if count[each])
+        verdicts = ", ".join(f"{count[each]:,} {each}" for each in journal.VERDICTS if count[each])
         facts = {"lake": self.lake, "run": self.run, "tables": verdicts or "none"}
         would = "would be rewritten" if self.dry_run else "rewritten"
         facts[would] = show(self.bytes_rewritten)
@@ -82,7 +77,7 @@ class LakeReport(Facts):
 
     def listings(self) -> Sequence[Listing]:
         """Return the tables, those that failed first, then those that were rewritten; remarks."""
-        rank = {verdict: number for number, verdict in enumerate(_ORDER)}
+        rank = {verdict: number for number, verdict in enumerate(journal.VERDICTS)}
         lines = sorted(self.lines, key=lambda line: (rank[line.verdict], -line.bytes_rewritten))
         folder = shared_folder(line.table for line in lines)
         names = {line.table: line.table.removeprefix(folder) for line in lines}
@@ -161,8 +156,7 @@ def _shares(line: Line) -> str | None:
         return None
     rewritten = line.verdict in {journal.REWRITTEN, journal.IN_PART}
     after = line.share_after if rewritten else line.share_predicted
-    before = f"{line.share_before:.1%}"
-    return before if after is None or f"{after:.1%}" == before else f"{before} to {after:.1%}"
+    return show_fall((line.share_before, line.share_before if after is None else after))
 
 
 def _counts(step: Cleaned) -> str:
