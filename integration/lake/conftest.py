@@ -7,7 +7,6 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
 
 import zadapter
 
@@ -15,7 +14,7 @@ ROWS, PARTS = 2_000, 4
 
 
 class Tables:
-    """Tables of Delta in a folder, and of Iceberg in a REST catalog."""
+    """Tables of Delta in a folder, and of Iceberg in a catalog."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -31,11 +30,10 @@ class Tables:
         for part in self.parts():
             deltalake.write_deltalake(str(self.folder / name), part, mode="append")
 
-    def make_iceberg(self, uri, *names, location=None):
-        catalog = RestCatalog("rest", uri=uri)
-        catalog.create_namespace_if_not_exists("db")
+    def make_iceberg(self, catalog, *names, location=None):
         for name in names:
-            table = catalog.create_table(f"db.{name}", self.rows().schema, location)
+            catalog.create_namespace_if_not_exists(name.partition(".")[0])
+            table = catalog.create_table(name, self.rows().schema, location)
             for part in self.parts():
                 table.append(part)
 

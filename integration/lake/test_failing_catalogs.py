@@ -5,8 +5,8 @@ from contextlib import ExitStack
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from integration.iceberg.catalogs.rest import ANSWERS, catalog_server, is_commit, registered
-from integration.kit.network import HOST, Network
+from integration.iceberg.catalogs.rest import catalog_server, failing_catalog, registered
+from integration.kit.network import HOST
 from zadapter.lake import journal
 from zadapter.lake import maintain as maintaining
 
@@ -16,13 +16,8 @@ KEEP = {"versions": "8d", "orphans": "2d"}
 @pytest.fixture(scope="module")
 def network(spark, tmp_path_factory):
     """A REST catalog, whose commits may be lost on their way."""
-    with (
-        catalog_server(tmp_path_factory.mktemp("rest")) as port,
-        Network(port, is_commit, ANSWERS) as network,
-        registered(spark, "front", network.uri),
-    ):
+    with failing_catalog(spark, "front", tmp_path_factory.mktemp("rest")) as network:
         yield network
-        network.shutdown()
 
 
 @pytest.fixture
@@ -56,7 +51,7 @@ def meanwhile(monkeypatch):
 @pytest.mark.slow
 def test_a_table_of_unknown_outcome_is_not_cleaned_up(tables, catalog, network, maintain, orphan):
     """Its commit lands after all, hours later; only the next night deletes what nobody needs."""
-    tables.make_iceberg(network.upstream, "late")
+    tables.make_iceberg(catalog, "db.late")
     tables.make_delta("well")
     place = catalog.load_table("db.late").location().removeprefix("file:")
     stranger, first = orphan(place), catalog.load_table("db.late").current_snapshot()
@@ -89,7 +84,7 @@ def test_a_table_of_unknown_outcome_is_not_cleaned_up(tables, catalog, network, 
 
 @pytest.mark.slow
 def test_tables_that_vanish_concern_no_others(tables, catalog, network, maintain, meanwhile):
-    tables.make_iceberg(network.upstream, "early", "later", "stays")
+    tables.make_iceberg(catalog, "db.early", "db.later", "db.stays")
     lake = tables.lake("front.db.*", defaults={"keep": KEEP})
     meanwhile("choose", lambda: catalog.drop_table("db.early"))
     meanwhile("clean", lambda: catalog.drop_table("db.later"))
@@ -113,7 +108,7 @@ def test_a_catalog_that_dies_before_the_rewrites_keeps_others_from_nothing(
     with ExitStack() as server:
         port = server.enter_context(catalog_server(folder))
         uri = f"http://{HOST}:{port}"
-        tables.make_iceberg(uri, "orders", "visits")
+        tables.make_iceberg(RestCatalog("rest", uri=uri), "db.orders", "db.visits")
         tables.make_delta("well")
         meanwhile("choose", server.close)
         lake = tables.lake("dying.db.*", f"{tables.folder}/*", defaults={"keep": KEEP})

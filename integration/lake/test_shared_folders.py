@@ -18,11 +18,7 @@ KEEP = {"versions": "8d", "orphans": "8d"}
 def both(tables, catalog):
     """A folder with a Delta table and one of Iceberg, each with files of its own, which are old."""
     tables.make_delta("both")
-    catalog.create_namespace_if_not_exists("shared")
-    location = f"file:{tables.folder}/both"
-    table = catalog.create_table("shared.both", tables.rows().schema, location)
-    for part in tables.parts():
-        table.append(part)
+    tables.make_iceberg(catalog, "shared.both", location=f"file:{tables.folder}/both")
     old = time.time() - 30 * 86_400
     for path in files(tables.folder / "both"):
         os.utime(path, (old, old))

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from integration.kit.network import Network
 from integration.kit.servers import answers, free_port, java_server
 
 PROJECT = Path(__file__).with_name("rest-catalog.xml")
@@ -13,13 +14,13 @@ _KINDS = {
     "lost": (504, "ServiceFailureException"),
     "late": (504, "ServiceFailureException"),
 }
-ANSWERS = {
+_ANSWERS = {
     fate: (code, f'{{"error": {{"message": "{fate}", "type": "{kind}", "code": {code}}}}}')
     for fate, (code, kind) in _KINDS.items()
 }
 
 
-def is_commit(method, path, headers):
+def _is_commit(method, path, headers):
     """A table's own address takes its commits."""
     return method == "POST" and "/tables/" in path and not path.endswith("/metrics")
 
@@ -38,6 +39,18 @@ def registered(spark, name, uri):
     finally:
         for key in said:
             spark.conf.unset(f"spark.sql.catalog.{name}{key}")
+
+
+@contextmanager
+def failing_catalog(spark, name, folder):
+    """Run a catalog on *folder*, and yield the network by which a session finds it."""
+    with (
+        catalog_server(folder) as port,
+        Network(port, _is_commit, _ANSWERS) as network,
+        registered(spark, name, network.uri),
+    ):
+        yield network
+        network.shutdown()
 
 
 @contextmanager

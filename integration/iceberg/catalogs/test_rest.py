@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-from integration.iceberg.catalogs.rest import ANSWERS, catalog_server, is_commit, registered
-from integration.kit.network import Network
+from integration.iceberg.catalogs.rest import failing_catalog
 from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, UnknownOutcomeError, UnsupportedError
 from zadapter_iceberg import IcebergBackend
@@ -17,14 +16,9 @@ TABLE = "rest.db.t"
 
 @pytest.fixture(scope="module")
 def network(spark, tmp_path_factory):
-    with (
-        catalog_server(tmp_path_factory.mktemp("rest")) as port,
-        Network(port, is_commit, ANSWERS) as network,
-        registered(spark, "rest", network.uri),
-    ):
+    with failing_catalog(spark, "rest", tmp_path_factory.mktemp("rest")) as network:
         spark.sql("CREATE NAMESPACE rest.db")
         yield network
-        network.shutdown()
 
 
 @pytest.fixture

@@ -44,13 +44,11 @@ def count(spark, lake):
         ("DESCRIBE users", (0, 0)),
     ],
 )
-def test_a_text_reads_the_tables_that_it_names(spark, lake, count, text, expected):
+def test_a_text_reads_the_tables_that_it_names(spark, lake, view, count, text, expected):
     """Itself, or by a view of the session."""
-    spark.read.parquet(f"{lake}/users").createOrReplaceTempView("read_users")
-    try:
-        assert count([(text, 1.0)]) == expected
-    finally:
-        spark.catalog.dropTempView("read_users")
+    view(spark.read.parquet(f"{lake}/users"), "read_users")
+
+    assert count([(text, 1.0)]) == expected
 
 
 def test_recent_queries_count(count):
