@@ -3,7 +3,10 @@
 from collections import Counter
 from random import Random
 
+import pytest
+
 from tests.kit.memory_log import MemoryLog, outcome_of, rewrite_of
+from tests.kit.variants import slow
 from zadapter.backend.commit import Landed
 from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import (
@@ -14,7 +17,7 @@ from zadapter.errors import (
 )
 from zadapter.table.snapshot import keys
 
-HISTORIES = 4_000
+HISTORIES = range(1_200), range(1_200, 6_000)
 FATES = ["fine", "lost", "never", "late", "raw lost", "raw never", "raw late"]
 
 
@@ -73,10 +76,11 @@ def check(log, rewrite, outcome):
         assert (outcome.committed, outcome.retryable) == (False, True)
 
 
-def test_outcomes_are_true_in_every_history():
+@pytest.mark.parametrize("seeds", [HISTORIES[0], *slow(HISTORIES[1])], ids=str)
+def test_outcomes_are_true_in_every_history(seeds):
     """Nothing lands twice; what is reported landed has; what is called a conflict never does."""
     seen = Counter()
-    for seed in range(HISTORIES):
+    for seed in seeds:
         random = Random(seed)
         fates = random.choices(FATES, [60, 10, 10, 30, 4, 4, 4], k=6)
         log = MemoryLog("abcdefgh", fates)
@@ -93,4 +97,4 @@ def test_outcomes_are_true_in_every_history():
         seen["found out"] += isinstance(outcome, Landed) and outcome.version is None
     kinds = [Landed, "in part", "found out"]
     kinds += [UnknownOutcomeError, ConflictError, StaleRewriteError, ReplacedTableError]
-    assert all(seen[kind] >= 20 for kind in kinds), seen
+    assert all(seen[kind] >= len(seeds) / 200 for kind in kinds), seen

@@ -8,12 +8,13 @@ from random import Random
 import pytest
 
 from tests.kit.memory_log import LAYOUT, MemoryLog, Time, listed
+from tests.kit.variants import slow
 from zadapter.backend.commit import commit_change
 from zadapter.base.commit_attempts import Attempts, Backoff
 from zadapter.errors import NOT_COMMITTED, UnknownOutcomeError
 from zadapter.table.snapshot import Change, Exchange, Operation, Staged, keys
 
-HISTORIES = 400
+HISTORIES = range(150), range(150, 800)
 FATES = {"fine": 60, "lost": 10, "never": 10, "late": 20, "raw lost": 4, "raw late": 4}
 MOVES = {
     "nothing": 60, "append": 20, "delete file": 6, "delete rows": 8, "rival": 12, "catch up": 30,
@@ -166,11 +167,12 @@ def check_all(seeds):
     return seen
 
 
-def test_runs_and_their_rivals_keep_every_row():
+@pytest.mark.parametrize("seeds", [HISTORIES[0], *slow(HISTORIES[1])], ids=str)
+def test_runs_and_their_rivals_keep_every_row(seeds):
     """Merges, new fits and limited runs, each of several jobs on one snapshot."""
-    seen = check_all(range(HISTORIES))
+    seen = check_all(seeds)
     told = (*KINDS, "in part", "unknown", "ConflictError", "StaleRewriteError")
-    assert all(seen[each] >= 20 for each in told), seen
+    assert all(seen[each] >= len(seeds) / 20 for each in told), seen
 
 
 def ignores_what_others_changed(change, head, live):
@@ -183,7 +185,7 @@ def test_a_job_that_ignores_other_runs_is_found_out(monkeypatch):
     monkeypatch.setattr(Change, "rebase", ignores_what_others_changed)
     monkeypatch.setattr(MemoryLog, "land", swap)
     with pytest.raises(AssertionError, match="lost, doubled or back"):
-        check_all(range(HISTORIES))
+        check_all(HISTORIES[0])
 
 
 def swap(log, change):

@@ -232,6 +232,7 @@ def test_a_table_without_partitions_has_one_root(rows):
     assert find_roots([()], [], rows).tolist() == [0] * rows
 
 
+@pytest.mark.slow
 def test_a_million_files_are_planned():
     """In ten thousand partitions with a fresh file for each clustered one: these become runs."""
     count, wanted = 1_000_000, request(target_file_size=128 * MIB)

@@ -37,7 +37,7 @@ def first_clustered(kind, random, **limits):
     return table
 
 
-@pytest.mark.parametrize("kind", ["skewed", *slow("stationary", "time")])
+@pytest.mark.parametrize("kind", slow(*GOALS))
 def test_filters_read_little_more_than_of_one_fresh_layout(kind):
     """Though no job holds more than an eighth of the table, and after appends for 16 days."""
     random = np.random.default_rng(4)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.kit.variants import slow
+from tests.kit.variants import slow_but
 from tests.parquet.kit import legacy
 from tests.parquet.kit.failpoints import DEATHS, Failpoints, die, die_in_the_middle
 from tests.parquet.kit.folder import Folder, made
@@ -147,9 +147,10 @@ class Trial:
         assert exit_code(after, self.name) == 0
         return after.with_suffix(".failpoints").read_text().splitlines()
 
-    def killed(self, failpoints):
-        """Yield where a child died, and the folder that it left."""
-        for at, name in enumerate(failpoints):
+    def killed(self, failpoints, step):
+        """Yield where a child died, and the folder that it left, at each step-th of failpoints."""
+        for at in sorted({*range(0, len(failpoints), step), len(failpoints) - 1}):
+            name = failpoints[at]
             midway = name.partition("before ")[2].startswith("write all")
             for death in [die, die_in_the_middle][: 1 + midway]:
                 root = self.copy(f"{at} {death.__name__}")
@@ -159,16 +160,16 @@ class Trial:
 
 
 @pytest.mark.parametrize(
-    "name", ["rewrite", *slow(*(name for name in STORIES if name != "rewrite"))]
+    ("name", "step"), [("rewrite", 4), *slow_but(of=[(name, 1) for name in STORIES])]
 )
-def test_wherever_a_process_is_killed_the_table_is_whole(tmp_path, name):
+def test_wherever_a_process_is_killed_the_table_is_whole(tmp_path, name, step):
     """It is at a version of before, between or after; doing the same again ends as if unharmed."""
     trial = Trial(name, tmp_path)
     failpoints = trial.failpoints()
     before, after = (Folder(tmp_path / name).versions() for name in ("before", "after"))
     reached = set()
 
-    for where, folder in trial.killed(failpoints):
+    for where, folder in trial.killed(failpoints, step):
         with named(where):
             check_walked(folder, trial, after)
             reached.add(check_whole(folder, before, after))
@@ -227,6 +228,7 @@ def check_clean(folder, rows):
     assert folder.hidden("data") <= live
 
 
+@pytest.mark.slow
 def test_the_failpoints_are_all_accesses_that_change_the_store(tmp_path):
     """An access that is new, or goes another way, is not to be left out unseen."""
     names = [name for story in STORIES for name in Trial(story, tmp_path / story).failpoints()]

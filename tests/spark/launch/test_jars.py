@@ -39,6 +39,14 @@ def test_what_was_resolved_once_is_found_without_a_java(tmp_path, monkeypatch):
     assert jar.read_bytes() == whole
 
 
+@pytest.fixture(scope="module")
+def ivy_folder(tmp_path_factory):
+    """A folder in which Ivy has resolved the package."""
+    folder = str(tmp_path_factory.mktemp("ivy"))
+    jars.resolve_jars({"spark.jars.ivy": folder}, ADDED)
+    return folder
+
+
 @pytest.mark.slow
 def test_processes_that_start_at_once_download_one_after_another(tmp_path):
     """Ivy's cache breaks if two of them write to it: three jobs at midnight, on a new machine."""
@@ -95,9 +103,9 @@ def test_a_class_path_that_would_hide_ours_stays_alone(monkeypatch, option):
         ("spark://host:7077", settings.JARS, ","),
     ],
 )
-def test_what_the_user_has_stays_first(tmp_path, master, key, separator):
+def test_what_the_user_has_stays_first(ivy_folder, master, key, separator):
     """One JVM has a class path; executors of a cluster get the jars from the driver."""
-    stated = {settings.MASTER: master, key: "/mine.jar", "spark.jars.ivy": str(tmp_path)}
+    stated = {settings.MASTER: master, key: "/mine.jar", "spark.jars.ivy": ivy_folder}
 
     found = jars.resolve_jars(stated, ADDED)
 

@@ -36,6 +36,7 @@ def test_the_second_start_prints_nothing():
     assert run() == ""
 
 
+@pytest.mark.slow
 def test_the_users_level_is_that_of_the_log():
     assert "WARN mine: a warning" in run({"spark.log.level": "WARN"})
 
