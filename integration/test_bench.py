@@ -14,7 +14,8 @@ import pytest
 from integration.bench.appends.ageing import Aged, Look
 from integration.bench.appends.goals import goals
 from integration.bench.appends.rows import AGEING
-from integration.bench.contenders import TUNED
+from integration.bench.compare import RIVALS
+from integration.bench.contenders import OURS, TUNED
 from integration.bench.measures import optimum
 from integration.bench.tables.logs import LOGS
 
@@ -127,6 +128,17 @@ def test_tables_that_age_are_measured_beside_fresh_ones(tmp_path):
     assert "| appends | parquet | nothing | 2 |" in (tmp_path / "results.md").read_text()
     assert (tmp_path / "appends.png").exists()
     assert "rows written a row appended" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rival", RIVALS)
+def test_a_comparison_prints_both_tables(rival):
+    """Each tool has a line in each, so that the pages that name the command can be checked."""
+    printed = run("integration.bench.compare", "--with", rival, "--scale", 0.001, "--repeat", 1)
+
+    lines = re.findall(r"^\| ([^|]+) \| [\d.,]+ \|", printed, re.MULTILINE)
+    chosen = RIVALS[rival]
+    assert lines == ["input", *chosen.rewrites, OURS, *chosen.keepers, OURS]
 
 
 @pytest.mark.slow

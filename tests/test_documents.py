@@ -31,6 +31,8 @@ from zadapter.spark.compat.s3a import CONNECTORS
 
 MOST_WORDS = 700
 """In README.md."""
+PAGES = "zadapter/docs/"
+MOST_WORDS_OF_A_PAGE = 1200
 LANGUAGES = {*SHELLS, "dockerfile", "mermaid", "properties", "python", "sql", "text", "yaml"}
 PROGRAMS = {"coverage", "export", "pip", "pytest", "python", "zadapter"}
 SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
@@ -53,8 +55,20 @@ def test_the_readme_is_short():
 
 
 def test_every_document_is_linked():
-    """From the README, so that a reader finds it."""
-    assert {f"{ROOT}/{document}" for document in DOCUMENTS[1:]} <= set(targets("README.md"))
+    """From the README, so that a reader finds it; pages by their folder."""
+    pages = {document for document in DOCUMENTS if document.startswith(PAGES)}
+    folders = {page.split("/")[2] for page in pages if page.count("/") > PAGES.count("/")}
+
+    linked = set(targets("README.md"))
+
+    assert {f"{ROOT}/{document}" for document in DOCUMENTS[1:] if document not in pages} <= linked
+    assert {f"{ROOT}/{PAGES}{folder}" for folder in folders} <= linked
+
+
+@pytest.mark.parametrize("page", [each for each in DOCUMENTS if each.startswith(PAGES)])
+def test_pages_are_short(page):
+    """A page has one subject."""
+    assert len(read(page).split()) <= MOST_WORDS_OF_A_PAGE
 
 
 @documents

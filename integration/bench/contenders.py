@@ -20,7 +20,7 @@ NOTHING, WHOLE = "nothing", "zadapter (whole fit)"
 KEEPERS = (
     OURS, NOTHING, WHOLE,
     "Delta ZORDER", "Delta ZORDER" + TUNED, "Delta liquid", "Delta liquid" + TUNED,
-    "Iceberg zorder", "Iceberg binpack",
+    "delta-rs z_order", "Iceberg zorder", "Iceberg binpack",
 )  # fmt: skip
 """Contenders that maintain a table after appends."""
 NEW = (COPY, SORT)

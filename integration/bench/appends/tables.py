@@ -53,7 +53,7 @@ class _Ageing:
 class AgeingDelta(_Ageing, Delta):
     """Delta Lake."""
 
-    sorts = ("Delta",)
+    sorts = ("Delta", "delta-rs")
 
     def append(self, table: str, piece: Path) -> None:
         """Append by delta-rs, or by Spark to a table with CLUSTER BY, which delta-rs refuses."""

@@ -1,11 +1,12 @@
 """Cost of a rewrite: seconds, and metrics of Spark and the JVM."""
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+
+from integration.bench.measures.calls import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,7 @@ class Effort:
 
     Attributes:
         seconds: Wall-clock time.
+        core_seconds: Seconds of CPU of this process and its JVM, which other work hardly changes.
         rows_read: Rows read from files.
         bytes_read: Bytes read from files by Spark's metrics, which omit vectored reads.
         bytes_shuffled: Bytes of shuffle writes.
@@ -24,6 +26,7 @@ class Effort:
     """
 
     seconds: float
+    core_seconds: float = 0
     rows_read: int = 0
     bytes_read: int = 0
     bytes_shuffled: int = 0
@@ -43,12 +46,13 @@ def measured(spark: SparkSession, work: Callable[[], object]) -> Effort:
     for pool in heaps:
         pool.resetPeakUsage()
     before = _stages(spark)
-    start = time.perf_counter()
+    clock = Clock.of(spark)
     work()
-    seconds = time.perf_counter() - start
+    passed = clock.since()
     stages = [stage for number, stage in _stages(spark).items() if number not in before]
     return Effort(
-        seconds=round(seconds, 3),
+        seconds=round(passed.seconds, 3),
+        core_seconds=round(passed.core_seconds, 2),
         rows_read=sum(stage.inputRecords() for stage in stages),
         bytes_read=sum(stage.inputBytes() for stage in stages),
         bytes_shuffled=sum(stage.shuffleWriteBytes() for stage in stages),
