@@ -6,9 +6,11 @@ rewrite of lineitem, its cost, and what keeps the table clustered while rows are
 
 import argparse
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -79,7 +81,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="zadapter-compare-") as made:
         track = Track(session(Path(made)), Path(made), asked.scale, FILES, asked.repeat, ASKED)
-        compare(track, RIVALS[asked.rival], print)
+        compare(track, RIVALS[asked.rival], partial(print, flush=True))
         track.spark.stop()
 
 
@@ -90,7 +92,8 @@ def compare(track: Track, rival: Rival, tell: Callable[[str], None]) -> None:
         RuntimeError: The other tool has failed.
     """
     rewriting = replace(track, only=(*rival.rewrites, OURS))
-    results, failed = race(rewriting, WORKLOADS[WORKLOAD], rival.format, _ignore, _ignore)
+    said = partial(print, file=sys.stderr)
+    results, failed = race(rewriting, WORKLOADS[WORKLOAD], rival.format, _ignore, said)
     tell(f"{used(track, rival.format)}; {results[0].rows:,} rows of {WORKLOAD}\n")
     order = ["input", *rival.rewrites, *rival.keepers, OURS]
     results.sort(key=lambda each: order.index(each.contender))
@@ -106,7 +109,7 @@ def compare(track: Track, rival: Rival, tell: Callable[[str], None]) -> None:
 def used(track: Track, format_: str) -> str:
     """Return the releases and the machine that figures are of."""
     library = formats()[format_].library
-    jars = "" if library is None else f", {library.packages[0].rpartition(':')[2]} of {format_}"
+    jars = "" if library is None else f", {format_} {library.packages[0].rpartition(':')[2]}"
     rs = f", deltalake {version('deltalake')}" if format_ == "delta" else ""
     return f"Spark {track.spark.version}{jars}{rs}, DuckDB {version('duckdb')}, {CORES} cores"
 
@@ -132,7 +135,7 @@ def kept_row(aged: Aged) -> list[str]:
 
 
 def _ignore(_: str) -> None:
-    """Print nothing between the tables."""
+    """Print nothing before a rewrite."""
 
 
 if __name__ == "__main__":
