@@ -1,0 +1,82 @@
+"""Whether readers skip pages of a row group: what they read for a thousandth of a sorted column."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake.writer import WriterProperties
+from pyspark.sql import functions as F
+
+import zadapter.spark
+from integration.bench.readers.files import PAGE, connect, read, write
+
+FIRST = "SELECT sum(b) FROM {} WHERE a BETWEEN 5000 AND 5999"
+EVERY = "SELECT sum(b) FROM {} WHERE a >= 0"
+
+
+def _bytes_read():
+    """Return the bytes that this process has read by calls of the system."""
+    return int(re.search(r"rchar: (\d+)", Path("/proc/self/io").read_text())[1])
+
+
+def by_arrow(folder):
+    """Return the bytes that PyArrow reads for the range, and for all rows."""
+    found = []
+    for low, high in ((5_000, 5_999), (0, 1 << 60)):
+        before = _bytes_read()
+        asked = (ds.field("a") >= low) & (ds.field("a") <= high)
+        rows = ds.dataset(folder).to_table(["b"], filter=asked)
+        pc.sum(rows["b"])
+        found.append(_bytes_read() - before)
+    return found
+
+
+def by_datafusion(table, folder):
+    """Return the bytes that DataFusion reads of a Delta table for the range, and for all rows."""
+    sized = WriterProperties(data_page_size_limit=PAGE, max_row_group_size=len(table))
+    write_deltalake(folder, table, writer_properties=sized)
+    query = QueryBuilder().register("t", DeltaTable(folder))
+    found = []
+    for text in (FIRST, EVERY):
+        plan = pa.table(query.execute(f"EXPLAIN ANALYZE {text.format('t')}"))["plan"][0].as_py()
+        found.append(re.search(r"bytes_scanned=([\d.]+ ?[KM]?)", plan)[1])
+    return found
+
+
+def by_spark(folder):
+    """Return the rows of a scan of Spark: for the range, for all rows, for the last ten rows."""
+    spark = zadapter.spark.session()
+    rows = spark.read.parquet(str(folder))
+    asked = (
+        rows.where("a BETWEEN 5000 AND 5999").agg(F.sum("b")),
+        rows.where("a >= 0").agg(F.sum("b")),
+        rows.orderBy(F.desc("a")).limit(10),
+    )
+    return [_scanned(each) for each in asked]
+
+
+def _scanned(rows):
+    rows.sparkSession.conf.set("spark.sql.adaptive.enabled", "false")
+    rows.collect()
+    plan = rows._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no public door
+    return plan.collectLeaves().head().metrics().apply("numOutputRows").value()
+
+
+def main(folder, rows):
+    """Print what each reader reads."""
+    draw = np.random.default_rng(3)
+    table = pa.table({"a": np.arange(rows), "b": draw.integers(0, 1 << 60, rows)})
+    made = write(table, folder / "one", 1, 1)
+    without = write(table, folder / "without", 1, 1, page_index=False)
+    connection = connect()
+    print("\nA row group, sorted: for 1 000 rows / for all rows\n")
+    for name, files in (("", made), (" without an index of pages", without)):
+        found = [read(connection, text, files).bytes for text in (FIRST, EVERY)]
+        print(f"DuckDB{name}, bytes:", *found)
+    print("PyArrow, bytes:", *by_arrow(made))
+    print("DataFusion on Delta, bytes:", *by_datafusion(table, str(folder / "delta")), flush=True)
+    print("Spark, rows of the scan (and for the last ten rows):", *by_spark(made))
