@@ -107,6 +107,21 @@ class Advised:
         assert advice.newer_columns == ("t",)
 
     @pytest.mark.slow
+    def test_the_last_rows_in_the_order_of_a_column_count(self, lakes):
+        """A dashboard's newest rows lie in all files of a table that is in no order."""
+        table = lakes.make(self.format, self.rows(lakes, 20_000), files=8)
+        name = table.rpartition(".")[2].rpartition("/")[2]
+        newest = [f"SELECT * FROM {name} ORDER BY t DESC LIMIT {count}" for count in range(10, 50)]
+
+        advice = zadapter.advise(table, newest, **self.asked(lakes))
+
+        assert advice.unused == {}
+        assert advice.today.share == 1
+        assert advice.best is not None
+        assert list(advice.best.weights) == ["t"]
+        assert advice.candidates[1].share < 0.2
+
+    @pytest.mark.slow
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):
         """Also rows that come later are placed for the queries, by a call without keys."""
         table, asked = lakes.make(self.format, self.rows(lakes), files=6), self.asked(lakes)

@@ -6,6 +6,7 @@ from math import fsum
 
 import pyarrow as pa
 
+from zadapter.base.names import NameParts, join
 from zadapter.base.ranks import rank
 from zadapter.errors import UsageError
 from zadapter.predicates.boxes import boxes
@@ -32,6 +33,19 @@ HOLDOUT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """The first rows in the order of a column, as ``ORDER BY ts DESC LIMIT 10`` asks for."""
+
+    column: NameParts
+    rows: int
+    descending: bool
+
+    def __str__(self) -> str:
+        order = f"{join(self.column)} DESC" if self.descending else join(self.column)
+        return f"ORDER BY {order} LIMIT {self.rows}"
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedFilter:
     """A filter that queries of a log apply to the table."""
 
@@ -42,6 +56,8 @@ class LoggedFilter:
     """Sum of the weights of its entries in each part of the log, oldest first."""
     entries: int
     """Number of entries with this filter, in the whole log."""
+    top: Top | None = None
+    """Which of the rows that match the queries ask for; None: all of them."""
 
     @property
     def weight(self) -> float:

@@ -31,13 +31,13 @@ from zadapter.inspection.advise.new_queries import (
     template_of,
     why_too_thin,
 )
+from zadapter.inspection.advise.top_filters import bound_tops, boxes_of
 from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Floats, Keys
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import NOISE
-from zadapter.predicates.boxes import boxes
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts, total
@@ -84,19 +84,18 @@ def advise_on(
         UsageError: The log is invalid, or has no filter on a column that can be a key.
     """
     usable = _usable(snapshot)
-    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark))
+    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark), tops=True)
     log = _restrict_to_keys(log, {*usable, *((name,) for name in snapshot.partition)})
-    older, newer, train = _split_log(log, holdout, usable)
-    test = to_boxes(newer.filters)
-    weights = weigh_columns(train, usable)
-    if not weights:
+    filtered, newer_only = _find_filtered(log, holdout, usable)
+    if not filtered:
         raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
     # a column that is not sampled would count as one that no layout can skip by
-    newer_only = [column for column in weigh_columns(test, usable) if column not in weights]
-    columns = tuple(dict.fromkeys((*weights, *newer_only, *_resolve_columns(asked or {}, usable))))
+    columns = tuple(dict.fromkeys((*filtered, *newer_only, *_resolve_columns(asked or {}, usable))))
     table, request = sample_table(backend, snapshot, columns)
+    log = bound_tops(log, table)
+    older, newer, train = _split_log(log, holdout, usable)
     refitted = {} if request is None else {REFITTED: request.keys}
-    judge = Judge(table, train, test, usable, refitted | {**(asked or {})})
+    judge = Judge(table, train, to_boxes(newer.filters), usable, refitted | {**(asked or {})})
     found, best = judge.rank_layouts()
     keys = best.candidate.keys or (None if request is None else request.keys)
     return Advice(
@@ -161,6 +160,16 @@ def _split_log(
     return (
         (older, newer, train) if weigh_columns(train, usable) else (log, log, to_boxes(log.filters))
     )
+
+
+def _find_filtered(
+    log: QueryLog, holdout: float, usable: Sequence[NameParts]
+) -> tuple[list[NameParts], list[NameParts]]:
+    """Return the columns of filters to learn from, and those of filters to judge by alone."""
+    _, newer, train = _split_log(log, holdout, usable)
+    filtered = list(weigh_columns(train, usable))
+    late = weigh_columns(to_boxes(newer.filters), usable)
+    return filtered, [column for column in late if column not in filtered]
 
 
 def _resolve_columns(asked: Mapping[str, Keys], usable: Sequence[NameParts]) -> list[NameParts]:
@@ -343,7 +352,7 @@ def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple
 
 def to_boxes(logged: Sequence[LoggedFilter]) -> list[Filter]:
     """Return the filters as boxes."""
-    return [Filter(boxes(each.predicate), each.weight) for each in logged]
+    return [Filter(boxes_of(each), each.weight) for each in logged]
 
 
 def weigh_columns(filters: Sequence[Filter], usable: Sequence[NameParts]) -> dict[NameParts, float]:

@@ -6,6 +6,7 @@ Both are measured on a sample of the partitions with the most rows.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from zadapter.base.names import NameParts, join, leaves
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
-from zadapter.layout.filters import Filter, Floats, Keys, rank_filters
+from zadapter.layout.filters import Filter, Floats, Keys, Mask, rank_filters
 from zadapter.layout.layout import Request
 from zadapter.layout.predict import (
     BOXES,
@@ -131,6 +132,29 @@ class SampledTable:
     def current_files(self) -> "Divided":
         """The rows as today's files divide them."""
         return self._in(self.files)
+
+    def find_matches(self, filters: Sequence[Filter]) -> Mask:
+        """Return which of the sampled rows may match filters, shape (rows, filters)."""
+        asked = rank_filters(filters, self.columns, [each.distinct for each in self._ranked])
+        ranks = np.stack([each.ranks for each in self._ranked], axis=1)
+        return asked.hits(ranks, ranks) | ~np.isin(np.arange(len(filters)), asked.filter)
+
+    def find_end(self, column: NameParts, rows: Mask, count: int, *, descending: bool) -> pa.Scalar:
+        """Return the last of the first values of a column; null if there are too few.
+
+        Args:
+            column: The column.
+            rows: The sampled rows of which these are.
+            count: Number of rows of the table.
+            descending: Whether the first values are the highest.
+        """
+        ranked = self._ranked[self.columns.index(column)]
+        held = np.sort(ranked.ranks[rows & (ranked.ranks > 0)])
+        # of few rows, none is in the sample; the first sampled row is beyond them
+        first = max(1, ceil(count * len(ranked.ranks) / max(1, int(row_counts(self.files).sum()))))
+        if first > len(held):
+            return pa.scalar(None, self.values[self.columns.index(column)].type)
+        return ranked.distinct[int(held[-first] if descending else held[first - 1]) - 1]
 
     def row_group_share(self, filters: Sequence[Filter]) -> float | None:
         """Return the mean share of the rows in today's row groups that filters cannot skip."""

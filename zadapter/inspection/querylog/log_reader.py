@@ -12,6 +12,7 @@ from zadapter.inspection.query_log import (
     SLICES,
     LoggedFilter,
     QueryLog,
+    Top,
     heaviest_first,
     matches_nothing,
     normalize,
@@ -32,9 +33,13 @@ NO_BOUNDS = "a filter without bounds"
 TOO_DEEP = "a filter that is nested too deeply"
 _MOST_REASONS = 50
 """Maximum number of reasons with details; rarer ones are counted without."""
+_Read = tuple[Predicate, Top | None]
+"""The filter of a scan, and which of the rows that match the query asks for; None: all."""
 
 
-def read_log(queries: Queries, snapshot: Snapshot, rows: DataFrame) -> QueryLog:
+def read_log(
+    queries: Queries, snapshot: Snapshot, rows: DataFrame, *, tops: bool = False
+) -> QueryLog:
     """Read a log of queries, and return the filters that they apply to a table.
 
     Spark plans each distinct text and executes none. The filters above the scans of the table in
@@ -48,13 +53,15 @@ def read_log(queries: Queries, snapshot: Snapshot, rows: DataFrame) -> QueryLog:
             DataFrame with a column of texts. Tables may have columns with a weight and a time.
         snapshot: The table.
         rows: The table's rows, in the session whose views and catalogs the queries refer to.
+        tops: Whether queries for the first rows in the order of a column count by that order, too.
+            Those of an event log do not, since Spark reads all rows that match.
 
     Raises:
         UsageError: The log has no known form, cannot be read or is empty.
     """
     with scratch(rows.sparkSession, expressions=True) as session:
         plans = planner(session, snapshot, rows)
-        return _log(plans, read_entries(queries, session, plans.spelling.view))
+        return _log(plans, read_entries(queries, session, plans.spelling.view), tops=tops)
 
 
 @dataclass(slots=True)
@@ -65,29 +72,29 @@ class _Sum:
     weights: list[float] = field(default_factory=lambda: [0.0] * SLICES)
 
 
-def _log(plans: Planner, found: Grouped) -> QueryLog:
+def _log(plans: Planner, found: Grouped, *, tops: bool) -> QueryLog:
     """Plan the groups of a log, and join those with the same filter."""
-    sums: dict[Predicate, _Sum] = {}
+    sums: dict[_Read, _Sum] = {}
     unused: Counter[str] = Counter()
     for group in found.groups:
         try:
-            usable = _usable(_filters(plans, group))
+            usable = _usable(_filters(plans, group), tops=tops and not group.scans)
         except UnusableError as error:
             unused[str(error)] += group.entries
             continue
         except RecursionError:
             unused[TOO_DEEP] += group.entries
             continue
-        for predicate, times in Counter(usable).items():
-            total = sums.setdefault(predicate, _Sum())
+        for read, times in Counter(usable).items():
+            total = sums.setdefault(read, _Sum())
             total.entries += group.entries
             for at, weight in enumerate(group.weights):
                 total.weights[at] += weight * times
     unused.update(found.unused)
     return QueryLog(
         filters=heaviest_first(
-            LoggedFilter(predicate, text(predicate), tuple(total.weights), total.entries)
-            for predicate, total in sums.items()
+            LoggedFilter(predicate, _text(predicate, top), tuple(total.weights), total.entries, top)
+            for (predicate, top), total in sums.items()
         ),
         entries=sum(group.entries for group in found.groups) + sum(found.unused.values()),
         unused=_rank_reasons(unused),
@@ -95,7 +102,12 @@ def _log(plans: Planner, found: Grouped) -> QueryLog:
     )
 
 
-def _filters(plans: Planner, group: EntryGroup) -> list[Predicate]:
+def _text(predicate: Predicate, top: Top | None) -> str:
+    shown = [text(predicate)] if restricts(predicate) or top is None else []
+    return " ".join([*shown, *([] if top is None else [str(top)])])
+
+
+def _filters(plans: Planner, group: EntryGroup) -> list[_Read]:
     """Return the filters of a group: of its text, or else of the scans that the log reports.
 
     Raises:
@@ -148,14 +160,21 @@ def _condition(plans: Planner, scan: Scan) -> str:
     )
 
 
-def _usable(filters: Sequence[Predicate]) -> list[Predicate]:
+def _usable(reads: Sequence[_Read], *, tops: bool) -> list[_Read]:
     """Return the filters for which a layout can spare files.
+
+    A top counts if bounds tell which rows match: nobody knows how far other queries read.
 
     Raises:
         UnusableError: There are none; the reason is the one of the first filter.
     """
-    found = [normalize(predicate) for predicate in filters]
-    usable = [each for each in found if restricts(each) and not matches_nothing(each)]
+    found = [normalize(predicate) for predicate, _ in reads]
+    asked = [top if tops and not causes(predicate) else None for predicate, top in reads]
+    usable = [
+        (each, top)
+        for each, top in zip(found, asked, strict=True)
+        if (restricts(each) or top is not None) and not matches_nothing(each)
+    ]
     if usable:
         return usable
     if any(map(matches_nothing, found)):

@@ -15,10 +15,12 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.names import NameParts, quote
+from zadapter.inspection.query_log import Top
 from zadapter.inspection.querylog.column_conditions import Columns
 from zadapter.inspection.querylog.entries import NO_TEXT, OTHER_TABLE
 from zadapter.inspection.querylog.spark_plans import convert_iceberg_filters
 from zadapter.inspection.querylog.spelling import Spelling, spelling, without_comments
+from zadapter.inspection.querylog.top_rows import TopRows
 from zadapter.predicates.predicate import And, Predicate
 from zadapter.spark.clone import set_all, to_rows
 from zadapter.spark.jvm.gateway import (
@@ -77,8 +79,10 @@ class Planner:
     rdd: int
     """Id of the RDD of the view."""
 
-    def filters(self, text: str) -> list[Predicate]:
+    def filters(self, text: str) -> list[tuple[Predicate, Top | None]]:
         """Return the filter of each scan of the table in a query, or a condition's.
+
+        With it comes which of the rows that match the query asks for; None: all of them.
 
         Raises:
             UnusableError: The text cannot be planned, or reads another table.
@@ -95,7 +99,7 @@ class Planner:
                 raise
         return self.condition(bare)  # a column may have the name of a statement
 
-    def condition(self, text: str) -> list[Predicate]:
+    def condition(self, text: str) -> list[tuple[Predicate, Top | None]]:
         """Return the filter of a condition on the table.
 
         Raises:
@@ -106,7 +110,7 @@ class Planner:
         named = f"{view} AS {view} WHERE ({self.spelling.replace_table(text)}\n)"
         return self._find_predicates(f"SELECT * FROM {named}")  # noqa: S608 - it is planned only
 
-    def _find_predicates(self, text: str) -> list[Predicate]:
+    def _find_predicates(self, text: str) -> list[tuple[Predicate, Top | None]]:
         try:
             state: Any = java_session(self.session).sessionState()
             jvm = java_classes(self.session)
@@ -131,23 +135,22 @@ class Planner:
         is_command = is_instance(self.session, analysed, f"{_CATALYST}Command")
         raise UnusableError(NO_QUERY if is_command else OTHER_TABLE)
 
-    def _scans(self, plan: JavaObject) -> Iterator[Predicate]:
-        """Yield the filter of each scan of the table in an optimised plan."""
-        pending: list[tuple[JavaObject, tuple[JavaObject, ...]]] = [(plan, ())]
+    def _scans(self, plan: JavaObject) -> Iterator[tuple[Predicate, Top | None]]:
+        """Yield the filter of each scan of the table in an optimised plan, and what is above it."""
         jvm = java_classes(self.session)
-        pending.extend((found, ()) for found in items(jvm, plan.subqueriesAll()))
+        whole = TopRows()
+        pending: list[tuple[JavaObject, tuple[JavaObject, ...], TopRows]] = [(plan, (), whole)]
+        pending.extend((found, (), whole) for found in items(jvm, plan.subqueriesAll()))
         while pending:
-            node, conditions = pending.pop()
+            node, conditions, rows = pending.pop()
             children = node.children()
             if children.isEmpty() and self._is_table(node):
-                yield And(
-                    (
-                        *(predicate_of(each, self.snapshot.schema) for each in conditions),
-                        *self._within(node),
-                    )
-                )
-            below = (*conditions, node.condition()) if node.nodeName() == "Filter" else ()
-            pending.extend((children.apply(at), below) for at in range(children.size()))
+                filters = [predicate_of(each, self.snapshot.schema) for each in conditions]
+                yield And((*filters, *self._within(node))), rows.of_scan(jvm, node)
+            kind = str(node.nodeName())
+            below = (*conditions, node.condition()) if kind == "Filter" else ()
+            rows = rows.below(jvm, node, kind)
+            pending.extend((children.apply(at), below, rows) for at in range(children.size()))
 
     def _plans(self, plan: JavaObject) -> Iterator[JavaObject]:
         """Yield all nodes of an analysed plan."""
@@ -170,7 +173,8 @@ class Planner:
         if leaf.getClass().getSimpleName() != "DataSourceV2ScanRelation":
             return []
         taken = iceberg_filters(str(leaf.scan().toString()))
-        return self.condition(convert_iceberg_filters(taken, self.columns)) if taken else []
+        found = self.condition(convert_iceberg_filters(taken, self.columns)) if taken else []
+        return [predicate for predicate, _ in found]
 
 
 def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Planner:

@@ -21,9 +21,9 @@ def lake(spark, tmp_path_factory):
 def read(spark, lake):
     """Reads a log as one of the table ``events``."""
 
-    def read_(queries, table=f"{lake}/events", backend="delta"):
+    def read_(queries, table=f"{lake}/events", backend="delta", *, tops=False):
         with opening("advise", str(table), backend, spark) as opened:
-            return read_log(queries, opened.snapshot, opened.rows)
+            return read_log(queries, opened.snapshot, opened.rows, tops=tops)
 
     return read_
 

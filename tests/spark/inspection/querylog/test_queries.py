@@ -41,6 +41,42 @@ def test_the_filter_of_a_query(filters, text, expected):
     assert filters(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * FROM events ORDER BY ts DESC LIMIT 10", ["ORDER BY ts DESC LIMIT 10"]),
+        ("SELECT id, ts AS t FROM events ORDER BY t, id LIMIT 5", ["ORDER BY ts LIMIT 5"]),
+        ("SELECT id FROM events WHERE country = 'de' ORDER BY ts DESC LIMIT 10 OFFSET 20",
+         ["country = 'de' ORDER BY ts DESC LIMIT 30"]),
+        ("SELECT * FROM events WHERE id IN (SELECT id FROM events ORDER BY day LIMIT 3)",
+         ["ORDER BY day LIMIT 3"]),
+        # how many rows they read is unknown, so they count by their other conditions
+        ("SELECT * FROM events WHERE id = 1 AND country LIKE '%x' ORDER BY ts LIMIT 3",
+         ["country IS NOT NULL AND endswith(events.country, 'x') AND id = 1"]),
+        ("SELECT max(id) FROM events WHERE id = 1 GROUP BY day ORDER BY day LIMIT 3", ["id = 1"]),
+        ("SELECT * FROM events WHERE id = 1 ORDER BY upper(country) LIMIT 3", ["id = 1"]),
+        ("SELECT * FROM events WHERE id = 1 ORDER BY ts", ["id = 1"]),
+        ("SELECT * FROM events WHERE id = 1 LIMIT 3", ["id = 1"]),
+    ],
+)  # fmt: skip
+def test_the_first_rows_in_the_order_of_a_column(read, text, expected):
+    """Readers skip files without a row among the first; where it counts, the order is shown."""
+    found = read([text], tops=True)
+
+    assert [each.sql for each in found.filters] == expected
+    assert [each.top is not None for each in found.filters] == ["ORDER" in e for e in expected]
+
+
+def test_an_order_is_no_filter_of_an_analysis(read):
+    """An analysis reports files that the conditions open."""
+    texts = ["SELECT * FROM events ORDER BY ts LIMIT 9", "SELECT id FROM events WHERE id = 1"]
+
+    found = read(texts)
+
+    assert found.unused == {"no filter on this table": 1}
+    assert [each.sql for each in found.filters] == ["id = 1"]
+
+
 def test_filters_are_predicates_on_the_tables_columns(read):
     """Names are those of the schema, and values have the column's type."""
     (found,) = read(["SELECT 1 FROM events WHERE ID = 5"]).filters
