@@ -17,7 +17,7 @@ from integration.bench.appends.rows import AGEING
 from integration.bench.compare import RIVALS
 from integration.bench.contenders import OURS, TUNED
 from integration.bench.measures import optimum
-from integration.bench.tables.logs import LOGS
+from integration.bench.tables.logs import LOGS, SELECTIVE
 
 ROOT = Path(__file__).parents[1]
 SOME = {
@@ -44,7 +44,7 @@ def test_the_optimum_is_what_boxes_touch_in_the_best_grid(grid, side):
     assert optimum.touched(64, len(grid), [side]) == pytest.approx(counted, rel=0.02)
 
 
-@pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)
+@pytest.mark.parametrize("log", (LOGS | SELECTIVE).values(), ids=LOGS | SELECTIVE)
 def test_queries_of_two_seeds_differ_in_nothing_but_their_values(log):
     """So nothing is learned from the queries that judge, and a template can be held out."""
     older, newer = (log.by_template(seed) for seed in (1, 2))

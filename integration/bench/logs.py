@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 import zadapter.spark
-from integration.bench.tables.logs import LOGS, NEWER, OLDER
+from integration.bench.tables.logs import LOGS, NEWER, OLDER, SELECTIVE
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
@@ -155,12 +155,13 @@ def _halved(node: Ints, ranks: Ints) -> Ints:
 
 def case(spark, name, folder, scale):
     """Return a workload's table and filters."""
+    log = (LOGS | SELECTIVE)[name]
     rows = spark.read.parquet(str(WORKLOADS[name].data(folder, scale)))
     schema = rows.limit(0).toArrow().schema
     older, newer = (
         [
             (template, Filter(boxes(condition(t, rows, schema, later=False).predicate), 1.0))
-            for template, t in LOGS[name].by_template(seed)
+            for template, t in log.by_template(seed)
         ]
         for seed in (OLDER, NEWER)
     )
@@ -183,7 +184,7 @@ def case(spark, name, folder, scale):
         newer=filters,
         templates=np.array([template for template, _ in newer]),
         asked=rank_filters(filters, columns, distinct),
-        matching=matching(rows, LOGS[name].filters(NEWER)),
+        matching=matching(rows, log.filters(NEWER)),
     )
 
 
@@ -286,9 +287,11 @@ def main():
     parser.add_argument("--files", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--scale", type=float, default=0.1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "logs")
+    tables = [*LOGS, *SELECTIVE]
+    parser.add_argument("--tables", nargs="+", default=list(LOGS), choices=tables)
     options = parser.parse_args()
     spark = zadapter.spark.session()
-    cases = {name: case(spark, name, options.folder, options.scale) for name in LOGS}
+    cases = {name: case(spark, name, options.folder, options.scale) for name in options.tables}
     for files in options.files:
         print(f"\n{files} files: by file / by row group; after a drift\n")
         print_table({name: drifting(each, files) for name, each in cases.items()})

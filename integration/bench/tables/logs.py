@@ -45,3 +45,6 @@ LOGS = {
     "taxi": Log(_repeated(synthetic.taxi_filters), range(4)),
 }
 """By the workload's name."""
+
+SELECTIVE = {"selective": Log(_repeated(synthetic.selective_filters), range(6))}
+"""Filters that hardly a row matches: point lookups, ten seconds, the last rows."""

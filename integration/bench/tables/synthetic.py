@@ -139,7 +139,25 @@ def hot_filters(seed: int = 6) -> list[str]:
     return found
 
 
-def _from(first: datetime, days: int) -> str:
+def selective_filters(seed: int = 8) -> list[str]:
+    """Return filters by one sale, one customer, ten seconds, and minutes of one tenant."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(20):
+        second, minute = (FIRST + timedelta(seconds=draw.randrange(SECONDS)) for _ in range(2))
+        last = FIRST + timedelta(days=DAYS, seconds=-draw.randint(1, 3_600))
+        found += [
+            f"id = '{draw.getrandbits(64):016x}'",
+            f"customer = {draw.randint(1, 100_000)}",
+            f"customer = {draw.randint(1, 1_000)} AND product = {draw.randint(1, 1_000)}",
+            _from(second, 10 / 86_400),
+            f"tenant = {draw.randint(0, 9_999)} AND {_from(minute, 10 / 1_440)}",
+            f"sold_at >= TIMESTAMP_NTZ '{last}'",
+        ]
+    return found
+
+
+def _from(first: datetime, days: float) -> str:
     beyond = first + timedelta(days=days)
     return f"sold_at >= TIMESTAMP_NTZ '{first}' AND sold_at < TIMESTAMP_NTZ '{beyond}'"
 

@@ -174,6 +174,13 @@ WORKLOADS = {
             files=64,
         ),
         Workload(
+            name="selective",
+            keys=("sold_at", "customer", "id"),
+            make=seeded(synthetic.skew),
+            filters=synthetic.selective_filters,
+            files=64,
+        ),
+        Workload(
             name="texts",
             keys=("url", "id", "sold_at"),
             make=seeded(synthetic.skew),
