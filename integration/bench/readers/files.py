@@ -1,8 +1,10 @@
 """Tables of files in a given order, and what DuckDB reads of them."""
 
 import json
+import re
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -56,6 +58,11 @@ def read(connection, query, folder):
     of, row_groups = max(scans)
     io = found["io"]
     return Read(row_groups, of, io["total_bytes_read"], io["total_read_operations"], seconds)
+
+
+def bytes_read():
+    """Return the bytes that this process has read by calls of the system."""
+    return int(re.search(r"rchar: (\d+)", Path("/proc/self/io").read_text())[1])
 
 
 def _nodes(nodes):

@@ -1,7 +1,6 @@
 """Whether readers skip pages of a row group: what they read for a thousandth of a sorted column."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,26 +11,21 @@ from deltalake.writer import WriterProperties
 from pyspark.sql import functions as F
 
 import zadapter.spark
-from integration.bench.readers.files import PAGE, connect, read, write
+from integration.bench.readers.files import PAGE, bytes_read, connect, read, write
 
 FIRST = "SELECT sum(b) FROM {} WHERE a BETWEEN 5000 AND 5999"
 EVERY = "SELECT sum(b) FROM {} WHERE a >= 0"
-
-
-def _bytes_read():
-    """Return the bytes that this process has read by calls of the system."""
-    return int(re.search(r"rchar: (\d+)", Path("/proc/self/io").read_text())[1])
 
 
 def by_arrow(folder):
     """Return the bytes that PyArrow reads for the range, and for all rows."""
     found = []
     for low, high in ((5_000, 5_999), (0, 1 << 60)):
-        before = _bytes_read()
+        before = bytes_read()
         asked = (ds.field("a") >= low) & (ds.field("a") <= high)
         rows = ds.dataset(folder).to_table(["b"], filter=asked)
         pc.sum(rows["b"])
-        found.append(_bytes_read() - before)
+        found.append(bytes_read() - before)
     return found
 
 

@@ -3,10 +3,11 @@
 import re
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from integration.bench.readers.files import connect, nested, read, write
+from integration.bench.readers.files import bytes_read, connect, nested, read, write
 
 FILES, GROUPS, TENANTS = 64, 8, 1_000
 DELTA_FILES = 16
@@ -67,10 +68,25 @@ def by_datafusion(table, folder):
     return found
 
 
+def by_polars(files):
+    """Return the megabytes that Polars reads, footers included."""
+    rows, found = pl.scan_parquet(f"{files}/*.parquet"), []
+    asked = (
+        rows.sort("ts", descending=True),
+        rows.sort("ts"),
+        rows.filter(pl.col("tenant") == 5).sort("ts", descending=True),
+    )
+    for each in asked:
+        before = bytes_read()
+        each.head(10).collect()
+        found.append(f"{(bytes_read() - before) / 1e6:.1f}")
+    return found
+
+
 def main(folder, rows):
     """Print the tables."""
     connection, tables = connect(), made(rows)
-    print(f"\nDuckDB: row groups of {FILES * GROUPS}; MB\n")
+    print(f"\nDuckDB: row groups of {FILES * GROUPS}; MB; MB of Polars\n")
     print("| layout | names | " + " | ".join(QUERIES) + " |\n|---|---|" + "---|" * len(QUERIES))
     for layout, table in tables.items():
         for order, names in orders().items():
@@ -78,7 +94,10 @@ def main(folder, rows):
                 table, folder / f"{layout}-{order}".replace("`", ""), FILES, GROUPS, names
             )
             found = [read(connection, text, files) for text in QUERIES.values()]
-            cells = [f"{each.row_groups}; {each.bytes / 1e6:.1f}" for each in found]
+            cells = [
+                f"{each.row_groups}; {each.bytes / 1e6:.1f}; {polars}"
+                for each, polars in zip(found, by_polars(files), strict=True)
+            ]
             print("|", " | ".join([layout, order, *cells]), "|", flush=True)
             if LAYOUTS[layout] is None:
                 break
