@@ -197,7 +197,8 @@ class Prediction:
     judged: float
     """Predicted from the log, for filters on all rows, as tables are chosen."""
     planned: float
-    """Predicted by the plan, for filters on the rows that it rewrites, as the journal has it."""
+    """Predicted by the plan, for filters on all rows, of which some are sampled, as the journal
+    has it."""
     logged: float
     """What the same filters read by the log afterwards, as the journal has it."""
     measured: float

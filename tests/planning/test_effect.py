@@ -64,22 +64,27 @@ def test_shares_of_several_rewrites_are_weighed_by_rows():
 
 
 @pytest.mark.parametrize(
-    ("effects", "shares", "gain"),
+    ("effects", "shares", "inside", "gain"),
     [
-        ([], (0.5, 0.1), 0.8),
-        ([], (0.0, 0.0), 0.0),
-        ([], (0.1, 0.2), 0.0),
+        ([], (0.5, 0.1), 0.5, 0.8),
+        ([], (0.0, 0.0), 0.0, 0.0),
+        ([], (0.1, 0.2), 0.1, 0.0),
         # row groups of all rows decide, whatever is read by file
-        ([{"row_groups": (0.8, 0.2)}], (1.0, 1.0), 0.75),
-        ([{"row_groups": (0.8, 0.2)}], (1.0, 0.1), 0.75),
-        ([{"row_groups": (0.2, 0.8)}], (1.0, 0.1), 0.0),
+        ([{"row_groups": (0.8, 0.2)}], (1.0, 1.0), 1.0, 0.75),
+        ([{"row_groups": (0.8, 0.2)}], (1.0, 0.1), 1.0, 0.75),
+        ([{"row_groups": (0.2, 0.8)}], (1.0, 0.1), 1.0, 0.0),
         # unless nothing changes for them, or they are not known
-        ([{"row_groups": (0.1, 0.1)}], (1.0, 0.5), 0.5),
-        ([{}], (1.0, 0.5), 0.5),
-        # a tenth of the rows, of 0.2 that are read in files: 0.1 outside, 0.1 -> 0.05 inside
-        ([{"row_groups": (1.0, 0.5), "rows": 10}], (0.2, 0.1), 0.25),
+        ([{"row_groups": (0.1, 0.1)}], (1.0, 0.5), 1.0, 0.5),
+        ([{}], (1.0, 0.5), 1.0, 0.5),
+        ([{"shares": (0.0, 0.0), "row_groups": (0.0, 0.5)}], (1.0, 0.5), 0.5, 0.5),
+        # of 0.2 that are read in files: 0.1 outside, 0.1 -> 0.05 inside
+        ([{"row_groups": (1.0, 0.5), "rows": 10}], (0.2, 0.1), 0.1, 0.25),
+        # filters on the whole table read less of these files than those on their rows alone
+        ([{"shares": (0.8, 0.8), "row_groups": (0.8, 0.4)}], (0.4, 0.4), 0.2, 0.25),
     ],
 )
-def test_what_rewrites_save_is_counted_as_it_is_judged(effects, shares, gain):
+def test_what_rewrites_save_is_counted_as_it_is_judged(effects, shares, inside, gain):
     """By row group where these change; what filters read elsewhere in the table is counted, too."""
-    assert compute_gain([effect(**each) for each in effects], *shares, 100) == pytest.approx(gain)
+    found = compute_gain([effect(**each) for each in effects], *shares, inside)
+
+    assert found == pytest.approx(gain)

@@ -48,7 +48,7 @@ def _gain(before: float, after: float) -> float:
 
 
 def compute_gain(
-    effects: Sequence[Effect | None], share_before: float, share_after: float, rows: int
+    effects: Sequence[Effect | None], share_before: float, share_after: float, inside: float
 ) -> float:
     """Return the share of what filters read that several rewrites save, from 0 to 1.
 
@@ -58,15 +58,15 @@ def compute_gain(
         effects: The effects of the rewrites.
         share_before: Share of the table's rows in files that a filter reads now.
         share_after: The same after the rewrites.
-        rows: Number of rows of the table.
+        inside: The part of *share_before* that is in files to be replaced.
     """
     groups = row_group_shares(effects)
-    if groups is not None and _gain(*groups):
-        known = [effect for effect in effects if effect is not None]
-        replaced = sum(effect.rows for effect in known) / max(1, rows)
-        inside = sum(effect.rows * effect.share_before for effect in known) / max(1, rows)
+    known = [effect for effect in effects if effect is not None]
+    by_file = sum(effect.rows * effect.share_before for effect in known)
+    if groups is not None and _gain(*groups) and by_file:
+        by_file /= sum(effect.rows for effect in known)
         outside = max(0.0, share_before - inside)
-        share_before, share_after = (outside + replaced * share for share in groups)
+        share_before, share_after = (outside + inside * share / by_file for share in groups)
     return max(0.0, 1 - share_after / share_before) if share_before else 0.0
 
 

@@ -4,6 +4,7 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 
@@ -12,7 +13,6 @@ from zadapter.base.names import NameParts, join
 from zadapter.base.phases import phase
 from zadapter.errors import MissingStatsError, UsageError
 from zadapter.layout.layout import Request
-from zadapter.layout.predict import RankedSample
 from zadapter.planning.effect import Effect, compute_gain, row_group_shares
 from zadapter.planning.file_groups import Job, jobs, reasons
 from zadapter.planning.file_size import other_bloom_filters
@@ -27,9 +27,9 @@ from zadapter.report.plan import Plan
 from zadapter.rewrite.compaction_plan import CompactionPlan, compaction_plan, ordering_columns
 from zadapter.rewrite.file_selection import SelectedFiles, follow_layout, predicate_of, select_files
 from zadapter.rewrite.fitting import PlannedJob, fit_jobs
-from zadapter.rewrite.shares import effect, predict_share, rank_sample, share_now
+from zadapter.rewrite.shares import Sample, effect, predict_share, sample_table, share_now
 from zadapter.table import file_stats
-from zadapter.table.file_stats import find_constant
+from zadapter.table.file_stats import find_constant, row_counts
 from zadapter.table.snapshot import Snapshot, select_paths, without
 
 PREDICTED = 16
@@ -84,12 +84,23 @@ class RewritePlan:
         return tuple(each.effect for each in self.judged if each.runs == runs)
 
     def share_read(self, files: pa.Table) -> float:
-        """Return the mean share of rows of *files* that range queries on the sample read."""
+        """Return the mean share of rows of *files* that range filters on the table read."""
         return share_now(self._sample, files)
 
     @cached_property
-    def _sample(self) -> RankedSample:
-        return rank_sample(self._predicted)
+    def _sample(self) -> Sample:
+        return sample_table(self._predicted, self._kept)
+
+    @cached_property
+    def _paths(self) -> set[str]:
+        """Paths of the files of the jobs."""
+        paths = (each.job.files["path"].to_pylist() for each in self._predicted)
+        return set(chain.from_iterable(paths))
+
+    @cached_property
+    def _kept(self) -> pa.Table:
+        """The other files."""
+        return without(self.files, self._paths)
 
     @property
     def _predicted(self) -> tuple[PlannedJob, ...]:
@@ -103,17 +114,11 @@ class RewritePlan:
     @cached_property
     def prediction(self) -> Plan:
         """The predicted effect of the rewrite."""
-        removed_paths = {
-            path for planned in self._predicted for path in planned.job.files["path"].to_pylist()
-        }
-        kept = without(self.files, removed_paths)
-        removed = select_paths(self.files, removed_paths if self.jobs else set())
+        removed = select_paths(self.files, self._paths if self.jobs else set())
         groups = row_group_shares(self.effects)
         before = self.share_read(self.files)
-        after = predict_share(self._sample, self._predicted, kept)
-        gain = compute_gain(
-            self.effects, before, after, int(file_stats.row_counts(self.files).sum())
-        )
+        after = predict_share(self._sample, self._predicted, self._kept)
+        gain = compute_gain(self.effects, before, after, self._part_read(removed))
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
@@ -151,6 +156,13 @@ class RewritePlan:
             saved_anew=self._saved_anew,
             files=self.files if self.tiers is None else self.tiers.add_tier(self.files),
         )
+
+    def _part_read(self, files: pa.Table) -> float:
+        """Return the mean share of the table's rows that range filters read of some files."""
+        if not files.num_rows:
+            return 0.0
+        some, every = (int(row_counts(each).sum()) for each in (files, self.files))
+        return self.share_read(files) * some / max(1, every)
 
     @property
     def _anew(self) -> list[Rewrite]:

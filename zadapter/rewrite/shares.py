@@ -11,8 +11,10 @@ from zadapter.base.ranks import Ints, rank
 from zadapter.layout import assign, predict
 from zadapter.layout.layout import Request
 from zadapter.layout.predict import RankedSample
+from zadapter.planning import table_sample
 from zadapter.planning.effect import Effect
 from zadapter.planning.file_size import find_requests
+from zadapter.planning.table_sample import Placed, TableSample
 from zadapter.rewrite.fitting import PlannedJob
 from zadapter.spark.footer_reader import pick_files, read_row_groups
 from zadapter.table import file_stats
@@ -25,6 +27,8 @@ ROW_GROUPS = 200_000
 """Maximum number of row groups of a job whose boxes are predicted."""
 
 Predicted = Callable[[PlannedJob, Ints], predict.Boxes]
+Sample = RankedSample | TableSample
+"""Sampled rows of the replaced files; filters are drawn from these, or from the whole table."""
 
 
 def rank_sample(planned: Sequence[PlannedJob]) -> RankedSample:
@@ -38,12 +42,26 @@ def rank_sample(planned: Sequence[PlannedJob]) -> RankedSample:
     return replace(sample, ranked=tuple(rank(pa.concat_arrays(list(part))) for part in columns))
 
 
-def share_now(sample: RankedSample, files: pa.Table) -> float:
-    """Return the mean share of the rows of *files* that a range filter on the sample reads."""
+def sample_table(planned: Sequence[PlannedJob], others: pa.Table) -> Sample:
+    """Return the sampled rows of several jobs, and filters on the whole table.
+
+    Args:
+        planned: The jobs.
+        others: Files that are not replaced.
+    """
+    sampled = rank_sample(planned)
+    if sampled.filters or not len(sampled) or not others.num_rows:
+        return sampled
+    rows = sum(int(row_counts(each.job.files).sum()) for each in planned)
+    return TableSample(sampled, rows, others)
+
+
+def share_now(sample: Sample, files: pa.Table) -> float:
+    """Return the mean share of the rows of *files* that a range filter reads."""
     if not len(sample):
         return 0.0
-    sample, boxes = _place(sample, files)
-    return sample.share_read(boxes)
+    placed, boxes = _place(sample, files)
+    return placed.share_read(boxes)
 
 
 def files_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
@@ -62,12 +80,12 @@ def row_groups_of(planned: PlannedJob, ranks: Ints) -> predict.Boxes:
 
 
 def predict_share(
-    sample: RankedSample,
+    sample: Sample,
     planned: Sequence[PlannedJob],
     kept: pa.Table,
     predicted: Predicted = files_of,
 ) -> float:
-    """Return the predicted mean share of the rows that a range filter on the sample will read.
+    """Return the predicted mean share of the rows that a range filter will read.
 
     Args:
         sample: The sampled rows of the jobs.
@@ -77,13 +95,13 @@ def predict_share(
     """
     if not len(sample):
         return 0.0
-    sample, boxes = _place(sample, kept)
+    placed, boxes = _place(sample, kept)
     parts, at = [boxes], 0
     for each in planned:
         rows = len(each.root_of)
-        parts.append(predicted(each, sample.ranks[at : at + rows]))
+        parts.append(predicted(each, placed.ranks[at : at + rows]))
         at += rows
-    return sample.share_read(predict.concat_boxes(parts))
+    return placed.share_read(predict.concat_boxes(parts))
 
 
 def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: PlannedJob) -> Effect:
@@ -117,8 +135,11 @@ def effect(backend: Backend, snapshot: Snapshot, request: Request, planned: Plan
     )
 
 
-def _place(sample: RankedSample, files: pa.Table) -> tuple[RankedSample, predict.Boxes]:
+def _place(sample: Sample, files: pa.Table) -> tuple[RankedSample | Placed, predict.Boxes]:
     """Return the boxes of files, or of some of many, and the sample in the same ranks."""
+    if isinstance(sample, TableSample):
+        placed, boxes = sample.place(file_stats.spread(files, table_sample.FILES))
+        return placed, _scale_rows(boxes, files)
     some = file_stats.spread(files, predict.BOXES)
     stats = [file_stats.column(some, parts) for parts in sample.columns]
     sample = sample.extend(stats)
