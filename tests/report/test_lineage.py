@@ -10,7 +10,9 @@ from uuid import UUID
 import pytest
 from openlineage.client import OpenLineageClient, event_v2, facet_v2
 
+from tests.base.kit.signals import interrupt, python_s_handler, spark_context  # noqa: F401
 from tests.kit.lineage import configure, send_to_file
+from zadapter.base.interrupts import interruptible
 from zadapter.report import lineage
 from zadapter.report.lineage import Dataset, Job, dataset_of, name_location, rewriting, sending
 
@@ -92,6 +94,24 @@ def test_what_ends_a_rewrite_is_in_its_event(events, error, state):
     assert told.startswith(type(error).__name__)
     assert "hidden" not in told
     assert end.outputs[0].outputFacets == {}  # nothing was committed
+
+
+def test_a_rewrite_that_a_signal_ends_is_aborted(events, context):
+    """Its jobs are cancelled, and so it fails; the next one that fails has failed by itself."""
+
+    def run(*, interrupts):
+        with interruptible(context), rewriting(RUN, "lake/t", lambda: TABLE, lambda: NOTHING):
+            if interrupts:
+                interrupt()
+                context.job()
+            raise FileNotFoundError
+
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupts=True)
+    with pytest.raises(FileNotFoundError):
+        run(interrupts=False)
+
+    assert [each["eventType"] for each in events()] == ["START", "ABORT", "START", "FAIL"]
 
 
 def test_rewrites_of_a_lake_are_parts_of_its_run(events, monkeypatch):

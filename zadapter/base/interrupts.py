@@ -254,6 +254,12 @@ def is_held() -> bool:
     return watch is not None and watch.is_ending
 
 
+def is_interrupted() -> bool:
+    """Return whether a signal ends the run around, or the block of :func:`holding_signals`."""
+    here = threading.current_thread() is threading.main_thread()
+    return is_held() or (here and any(watch.is_ending for watch in _watches))
+
+
 @contextmanager
 def _watch_signals(context: Any, tag: str, watch: Watch) -> Iterator[None]:
     ended, taken = threading.Event(), dict[int, Any]()

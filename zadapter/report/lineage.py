@@ -26,7 +26,7 @@ from typing import Any
 from uuid import UUID
 
 from zadapter.base import distribution
-from zadapter.base.interrupts import is_held, reraise
+from zadapter.base.interrupts import is_interrupted, reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import STORE, bare
 from zadapter.base.names import split
@@ -152,7 +152,7 @@ def rewriting(
         try:
             yield
         except BaseException as error:
-            aborted = is_held() or not isinstance(error, Exception)
+            aborted = is_interrupted() or not isinstance(error, Exception)
             tell("ABORT" if aborted else "FAIL", _describe(error))
             raise
         tell("COMPLETE")
