@@ -14,6 +14,7 @@ from statistics import fmean
 from types import NoneType
 from typing import Final, get_args, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -399,7 +400,9 @@ def to_lines(lines: pa.Table) -> list[Line]:
 
 def latest(lines: pa.Table) -> dict[str, Line]:
     """Return the last line of each table."""
-    return {line.table: line for line in to_lines(lines)}
+    numbered = pa.table({"table": lines["table"], "at": np.arange(lines.num_rows)})
+    last = numbered.group_by("table").aggregate([("at", "max")])
+    return {line.table: line for line in to_lines(lines.take(last["at_max"]))}
 
 
 def unchanged(
@@ -428,15 +431,15 @@ def waited(lines: pa.Table) -> dict[str, int]:
 
     If a name has tables of two formats, the longest wait counts.
     """
+    waits = pc.equal(lines["verdict"], WAITS).to_pylist()
     return {
-        table: max(map(_count_waits, histories)) for table, histories in _histories(lines).items()
+        table: max(_count_waits(waits, history) for history in histories)
+        for table, histories in _histories(lines).items()
     }
 
 
-def _count_waits(history: Sequence[Line]) -> int:
-    return next(
-        (n for n, line in enumerate(reversed(history)) if line.verdict != WAITS), len(history)
-    )
+def _count_waits(waits: Sequence[bool], history: Sequence[int]) -> int:
+    return next((n for n, at in enumerate(reversed(history)) if not waits[at]), len(history))
 
 
 def correction(lines: pa.Table) -> dict[str, float]:
@@ -445,64 +448,65 @@ def correction(lines: pa.Table) -> dict[str, float]:
     It is the geometric mean of the last three rewrites, each within 0.25 and 4; 1.0 without any.
     If a name has tables of two formats, those of the last line count.
     """
-    return {table: _correct(histories[-1]) for table, histories in _histories(lines).items()}
+    factors = _measure(lines)
+    return {
+        table: _correct(factors, histories[-1]) for table, histories in _histories(lines).items()
+    }
 
 
-def _correct(history: Sequence[Line]) -> float:
-    found = [each for each in map(_measure, history) if each is not None][-_USEFUL:]
+def _correct(factors: Sequence[float], history: Sequence[int]) -> float:
+    found = [factors[at] for at in history if not math.isnan(factors[at])][-_USEFUL:]
     return math.exp(fmean(map(math.log, found))) if found else 1.0
 
 
-def _measure(line: Line) -> float | None:
-    """Return the saving of a rewrite per predicted saving; None: nothing is known of it."""
-    before, predicted, after = line.share_before, line.share_predicted, line.share_after
-    if (
-        line.verdict not in {REWRITTEN, IN_PART}
-        or before is None
-        or predicted is None
-        or after is None
-    ):
-        return None
-    if not math.isfinite(before + predicted + after) or before <= predicted:
-        return None
-    low, high = _LIMITS
-    return min(max((before - after) / (before - predicted), low), high)
+def _measure(lines: pa.Table) -> list[float]:
+    """Return the saving of each rewrite per predicted saving; NaN: nothing is known of it."""
+    before, predicted, after = (
+        lines[f"share_{when}"].to_numpy() for when in ("before", "predicted", "after")
+    )
+    rewritten = pc.is_in(lines["verdict"], value_set=pa.array([REWRITTEN, IN_PART])).to_numpy()
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        known = rewritten & np.isfinite(before + predicted + after) & (before > predicted)
+        factors = np.where(known, (before - after) / (before - predicted), np.nan)
+    return list(np.clip(factors, *_LIMITS))
 
 
-def _histories(lines: pa.Table) -> dict[str, list[list[Line]]]:
+def _histories(lines: pa.Table) -> dict[str, list[list[int]]]:
     """Return the lines of each name, apart by format, that of the last line at the end.
 
     A line without a format, since the table could not be opened, belongs to each table of its name.
     """
-    found: dict[str, dict[str | None, list[Line]]] = {}
-    for line in _last_of_runs(lines):
-        formats = found.setdefault(line.table, {})
-        if line.format is not None:
-            formats[line.format] = formats.pop(line.format, formats.pop(None, []))
+    found: dict[str, dict[str | None, list[int]]] = {}
+    tables, written_in = lines["table"].to_pylist(), lines["format"].to_pylist()
+    for at in _last_of_runs(lines):
+        formats, own = found.setdefault(tables[at], {}), written_in[at]
+        if own is not None:
+            formats[own] = formats.pop(own, formats.pop(None, []))
         elif not formats:
             formats[None] = []
-        for history in formats.values() if line.format is None else [formats[line.format]]:
-            history.append(line)
+        for history in formats.values() if own is None else [formats[own]]:
+            history.append(at)
     return {table: list(formats.values()) for table, formats in found.items()}
 
 
-def _last_of_runs(lines: pa.Table) -> list[Line]:
+def _last_of_runs(lines: pa.Table) -> list[int]:
     """Return the last line of each run and table; a line without a format may be of any format."""
-    found: list[Line] = []
+    found: list[int] = []
     formats: dict[tuple[str, str], set[str | None]] = {}
-    for line in reversed(to_lines(lines)):
-        later = formats.setdefault((line.run, line.table), set())
-        replaced = bool(later) if line.format is None else not later.isdisjoint({line.format, None})
+    columns = [lines[name].to_pylist()[::-1] for name in ("run", "table", "format")]
+    for at, (run, table, own) in enumerate(zip(*columns, strict=True), 1):
+        later = formats.setdefault((run, table), set())
+        replaced = bool(later) if own is None else not later.isdisjoint({own, None})
         if not replaced:
-            found.append(line)
-        later.add(line.format)
+            found.append(lines.num_rows - at)
+        later.add(own)
     return found[::-1]
 
 
 def split_runs(lines: pa.Table) -> list[list[Line]]:
     """Return the last line of each table in each run, oldest run first."""
     by_run: dict[str, list[Line]] = {}
-    for line in _last_of_runs(lines):
+    for line in to_lines(lines.take(pa.array(_last_of_runs(lines), pa.int64()))):
         by_run.setdefault(line.run, []).append(line)
     return list(by_run.values())
 
