@@ -44,7 +44,7 @@ def maintain(
         bool, typer.Option("--dry-run", help="Report what would be done, and change nothing.")
     ] = False,
     max_concurrent_tables: Annotated[
-        int, typer.Option(min=1, help="Tables that are judged, or rewritten, side by side.")
+        int, typer.Option(min=1, help="Tables that are opened, judged or rewritten side by side.")
     ] = MAX_CONCURRENT,
     html: Html = None,
     metrics: Metrics = None,

@@ -1,12 +1,15 @@
 """Tables that match the patterns of a lake."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from pyspark.sql import SparkSession
 
 from zadapter.backend import plugins
+from zadapter.base.interrupts import Watch
 from zadapter.base.java_errors import first_line
 from zadapter.base.locations import identify, remove_new_warehouse
 from zadapter.base.translate_errors import translate_errors
@@ -27,10 +30,13 @@ from zadapter.lake.listing import (
     list_matches,
     read,
 )
-from zadapter.lake.settings import Entry
+from zadapter.lake.settings import MAX_CONCURRENT, Entry
+from zadapter.lake.side_by_side import run_side_by_side
 from zadapter.spark.clone import scratch
+from zadapter.spark.jvm.spark_classes import activate
 from zadapter.spark.jvm.spark_names import JVM_ERRORS
 from zadapter.spark.opening import open_in
+from zadapter.table.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +61,17 @@ class LeftOut:
     """Whether something is out of order, so that tables may be missing."""
 
 
+Look = Callable[[Found, Snapshot], None]
+"""Called with each table that is opened, and its current version, in one of several threads."""
+
+
 def discover(
-    spark: SparkSession, entries: Sequence[Entry], others: Collection[Hashable] = ()
+    spark: SparkSession,
+    entries: Sequence[Entry],
+    others: Collection[Hashable] = (),
+    *,
+    concurrent: int = MAX_CONCURRENT,
+    look: Look | None = None,
 ) -> tuple[list[Found], list[LeftOut]]:
     """Find the tables that match the patterns of a lake, in the order of the entries.
 
@@ -81,6 +96,8 @@ def discover(
         spark: The session, whose catalogs and file systems are listed.
         entries: The entries of the lake.
         others: Locations of tables that belong to no entry, such as the lake's journal.
+        concurrent: Number of tables that are opened side by side.
+        look: What else is to be done with a table while it is open.
 
     Returns:
         The tables, and what is left out: views, other tables, what cannot be listed or opened, and
@@ -94,12 +111,15 @@ def discover(
     found: list[Found] = []
     left_out: list[LeftOut] = []
     known: _Known = dict.fromkeys(others)
-    with scratch(spark) as clone, remove_new_warehouse(clone):
+    with ExitStack() as left:
+        clone = left.enter_context(scratch(spark))
+        left.enter_context(remove_new_warehouse(clone))
+        opener = left.enter_context(_opening(spark, concurrent, look))
         for each in work:
             if isinstance(each, LeftOut):
                 left_out.append(each)
             else:
-                tables, others = _search(each, spark, clone, known)
+                tables, others = _search(each, opener, clone, known)
                 found += tables
                 left_out += others
     return found, left_out
@@ -146,8 +166,48 @@ def _read(spark: SparkSession, entry: Entry) -> _Task | LeftOut:
     return _Task(entry=entry, match=match, exclude=tuple(exclude))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opener:
+    """Opens tables, several side by side."""
+
+    session: SparkSession
+    clones: "SimpleQueue[SparkSession]"
+    """One for each table that is open, since formats change settings of their session."""
+    concurrent: int
+    look: Look | None
+
+    def open(
+        self, task: _Task, candidates: Sequence[Candidate]
+    ) -> list["_Opened | LeftOut | Exception | None"]:
+        """Open tables as ``optimize`` does; None: one is none of the entry's format."""
+
+        def work(candidate: Candidate) -> _Opened | LeftOut | None:
+            return self._open(task, candidate)
+
+        return run_side_by_side(
+            self.session, candidates, work, concurrent=self.concurrent, watch=Watch("")
+        )
+
+    def _open(self, task: _Task, candidate: Candidate) -> "_Opened | LeftOut | None":
+        clone = self.clones.get()
+        try:
+            with activate(clone):
+                return _open(candidate, task, self.session, clone, self.look)
+        finally:
+            self.clones.put(clone)
+
+
+@contextmanager
+def _opening(spark: SparkSession, concurrent: int, look: Look | None) -> Iterator[_Opener]:
+    clones: SimpleQueue[SparkSession] = SimpleQueue()
+    with ExitStack() as left:
+        for _ in range(concurrent):
+            clones.put(left.enter_context(scratch(spark)))
+        yield _Opener(session=spark, clones=clones, concurrent=concurrent, look=look)
+
+
 def _search(
-    task: _Task, session: SparkSession, clone: SparkSession, known: _Known
+    task: _Task, opener: _Opener, clone: SparkSession, known: _Known
 ) -> tuple[list[Found], list[LeftOut]]:
     """Return the tables of an entry that no earlier one has, and add them to those known."""
     entry, found, left_out = task.entry, list[Found](), list[LeftOut]()
@@ -155,13 +215,16 @@ def _search(
         is_excluded = find_excluded(clone, task.exclude)
     except JVM_ERRORS as error:
         return [], [LeftOut(table=", ".join(entry.exclude), reason=explain(error), failed=True)]
-    is_matched = False
+    is_matched, new = False, list[Candidate]()
     for candidate in list_matches(clone, task.match):
         if candidate.place in known or is_excluded(candidate):
             is_matched = True
             left_out += _find_other_log(clone, candidate, entry, known.get(candidate.place))
-            continue
-        outcome = _open(candidate, task, session, clone)
+        else:
+            new.append(candidate)
+    for candidate, outcome in zip(new, opener.open(task, new), strict=True):
+        if isinstance(outcome, Exception):
+            raise outcome
         if outcome is None:
             continue
         is_matched = True
@@ -194,16 +257,22 @@ class _Opened:
 
 
 def _open(
-    candidate: Candidate, task: _Task, session: SparkSession, clone: SparkSession
+    candidate: Candidate,
+    task: _Task,
+    session: SparkSession,
+    clone: SparkSession,
+    look: Look | None,
 ) -> _Opened | LeftOut | None:
-    """Open a table as ``optimize`` does; None: it is none of the entry's format."""
+    """Open a table, and look at it."""
     table, stated = candidate.table, task.entry.format
     if candidate.refused is not None:
         return LeftOut(table=table, reason=candidate.refused, failed=candidate.failed)
     try:
         with translate_errors(table), open_in(clone, table, stated, session) as opened:
-            place = identify(opened.snapshot().location)
-            return _Opened(format=opened.factory.format.name, place=place)
+            snapshot, form = opened.snapshot(), opened.factory.format.name
+            if look is not None:
+                look(Found(table=table, format=form, entry=task.entry), snapshot)
+            return _Opened(format=form, place=identify(snapshot.location))
     except Exception as error:  # noqa: BLE001 - a failure stays with its table
         if stated is not None and task.match.has_wildcards and _is_other(error, stated):
             return None

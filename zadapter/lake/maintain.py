@@ -1,7 +1,7 @@
 """``maintain``: one run over the tables of a lake."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from os import PathLike, fspath
@@ -33,11 +33,12 @@ from zadapter.lake.runs import (
     rewrite_tables,
 )
 from zadapter.lake.settings import MAX_CONCURRENT, Lake, load, parse
-from zadapter.lake.tables import Judged, judge
+from zadapter.lake.tables import Judged, judge, judge_settled
 from zadapter.lake.weights import weigh_tables
 from zadapter.report import lineage
 from zadapter.spark.clone import scratch
 from zadapter.spark.opening import session_for
+from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import new_id
 
 GivenLake = str | PathLike[str] | Mapping[str, Any] | Lake
@@ -63,7 +64,7 @@ def maintain(
     Args:
         lake: The file of the lake in TOML, its content as a mapping, or a :class:`zadapter.Lake`.
         dry_run: Only report what would be rewritten and deleted; nothing is written.
-        max_concurrent_tables: Number of tables that are judged, or rewritten, side by side.
+        max_concurrent_tables: Number of tables that are opened, judged or rewritten side by side.
         spark: A Spark session. Defaults to the running session, or a new one.
 
     Raises:
@@ -105,12 +106,12 @@ def _read(lake: GivenLake) -> tuple[Lake, str]:
 def _maintain(run: Run, name: str) -> LakeReport:
     lake, spark = run.lake, run.spark
     lines, others = _open_journal(run)
-    found, left_out = discover(spark, lake.tables, others)
-    if found and lake.journal is not None and not run.dry_run:
+    tables = _discover(run, lines, others)
+    if tables.found and lake.journal is not None and not run.dry_run:
         journal.prepare(spark, lake.journal, lake.journal_format)
     with holding_signals() as watch:
         run = replace(run, watch=watch)
-        report, found = _rewrite(run, name, lines, found, left_out)
+        report, found = _rewrite(run, name, lines, tables)
         report = _clean(run, found, report)
         failure = _write_journal(run, report)
     done = [line.table for line in report.lines if line.bytes_rewritten and not run.dry_run]
@@ -147,23 +148,51 @@ def _write_journal(run: Run, report: LakeReport) -> Exception | None:
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """What matches the patterns of a lake, and what is known of it before it is judged."""
+
+    found: list[Found]
+    left_out: list[LeftOut]
+    last: Mapping[str, Line]
+    """The last line of each table in the journal."""
+    settled: Mapping[str, Judged]
+    """Tables that need no judgement."""
+
+
+def _discover(run: Run, lines: pa.Table, others: list[Hashable]) -> _Tables:
+    """Find the tables, and which of them are as the last run has left them."""
+    last, settled = journal.latest(lines), dict[str, Judged]()
+
+    def look(table: Found, snapshot: Snapshot) -> None:
+        judged = judge_settled(run.spark, table, snapshot, partial(is_settled, last))
+        if judged is not None:
+            settled[table.table] = judged
+
+    found, left_out = discover(
+        run.spark, run.lake.tables, others, concurrent=run.concurrent, look=look
+    )
+    return _Tables(found=found, left_out=left_out, last=last, settled=settled)
+
+
 def _rewrite(
-    run: Run, name: str, lines: pa.Table, found: list[Found], left_out: list[LeftOut]
+    run: Run, name: str, lines: pa.Table, tables: _Tables
 ) -> tuple[LakeReport, list[Found]]:
     """Judge the tables, run the rewrites that are chosen, and report what became of each table.
 
     Returns:
         The report, and the tables with their own settings, in the order of its lines.
     """
-    lake, spark = run.lake, run.spark
-    known, waited, factors = journal.latest(lines), journal.waited(lines), journal.correction(lines)
+    lake, spark, known = run.lake, run.spark, tables.last
+    waited, factors = journal.waited(lines), journal.correction(lines)
 
     def judge_one(table: Found) -> Judged:
-        return judge(spark, table, lake.budget, partial(is_settled, known))
+        settled = tables.settled.get(table.table)
+        return settled or judge(spark, table, lake.budget, partial(is_settled, known))
 
-    results = each_table(run, found, judge_one)
+    results = each_table(run, tables.found, judge_one)
     judged = {each.found.table: each for each in results if isinstance(each, Judged)}
-    found = [judged[each.table].found if each.table in judged else each for each in found]
+    found = [judged[each.table].found if each.table in judged else each for each in tables.found]
     reads = weigh_tables(run, judged)
     candidates = [
         _candidate(each, reads.weights.get(name, 1.0), waited.get(name, 0), factors.get(name, 1.0))
@@ -179,7 +208,7 @@ def _rewrite(
         )
         for table, result in zip(found, results, strict=True)
     ]
-    others = [*reads.lines, *(_left_out(run, each) for each in left_out)]
+    others = [*reads.lines, *(_left_out(run, each) for each in tables.left_out)]
     report = LakeReport(
         lake=name,
         run=run.id,

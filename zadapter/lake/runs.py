@@ -1,11 +1,8 @@
 """Calls for the tables of one run, side by side, and what became of each table."""
 
 import json
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -16,22 +13,19 @@ from pyspark.sql import SparkSession
 from zadapter.api.run_optimize import run_optimize
 from zadapter.base.interrupts import POLL, Watch
 from zadapter.base.java_errors import first_line
-from zadapter.base.outcome import stating
 from zadapter.base.secrets import mask_secrets
-from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ZadapterError
 from zadapter.lake import journal
 from zadapter.lake.choice import Choice, Part
 from zadapter.lake.discovery import Found
 from zadapter.lake.journal import Line
 from zadapter.lake.settings import Entry, Lake
+from zadapter.lake.side_by_side import run_side_by_side
 from zadapter.lake.tables import Judged
 from zadapter.planning.options import Options
 from zadapter.report.optimize_report import Report
-from zadapter.spark.jvm.gateway import has_own_threads, scala_context
 
 R = TypeVar("R")
-LOGGER = logging.getLogger("zadapter.lake")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,36 +143,7 @@ def _rewrite(run: Run, table: Found, part: Part) -> Report:
 def _side_by_side(
     run: Run, tables: Sequence[Found], work: Callable[[Found], R | None]
 ) -> list[R | Exception | None]:
-    """Return results or errors of calls in threads, in the order of the tables; None: not run."""
-    if not has_own_threads(run.spark):
-        return [None if run.watch.is_ending else _attempt(work, table) for table in tables]
-    properties = scala_context(run.spark.sparkContext).getLocalProperties()
-
-    def attempt(table: Found) -> R | Exception | None:
-        # the caller's group and pool are those of the thread's jobs, too
-        scala_context(run.spark.sparkContext).setLocalProperties(properties.clone())
-        return _attempt(work, table)
-
-    with ThreadPoolExecutor(run.concurrent) as pool:
-        futures = [pool.submit(copy_context().run, attempt, table) for table in tables]
-        try:
-            while wait(futures, POLL).not_done and not run.watch.is_ending:
-                pass
-        finally:
-            under_way = [each for each in futures if not (each.cancel() or each.done())]
-            if under_way:
-                LOGGER.warning(
-                    "the run ends after what is under way; tables under way: %d", len(under_way)
-                )
-    return [None if each.cancelled() else each.result() for each in futures]
-
-
-def _attempt(work: Callable[[Found], R], table: Found) -> R | Exception:
-    try:
-        with stating(), translate_errors(table.table):
-            return work(table)
-    except Exception as error:  # noqa: BLE001 - a failure stays with its table
-        return error
+    return run_side_by_side(run.spark, tables, work, concurrent=run.concurrent, watch=run.watch)
 
 
 @dataclass(frozen=True, kw_only=True)

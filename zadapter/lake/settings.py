@@ -65,7 +65,7 @@ from zadapter.planning.options import (
 )
 
 MAX_CONCURRENT = 2
-"""Number of tables that are judged, or rewritten, side by side, unless the caller states one."""
+"""Number of tables that are opened, judged or rewritten side by side, unless a caller states it."""
 OWN = "zadapter.maintain."
 """Prefix of the properties with which a table overrides its entry."""
 

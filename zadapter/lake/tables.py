@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import is_versioned
+from zadapter.errors import UsageError
 from zadapter.inspection.advise.choice import advise_on
 from zadapter.inspection.measure.table_access import Opened, opening
 from zadapter.inspection.querylog.plans import is_in_catalog
@@ -30,6 +31,7 @@ from zadapter.rewrite.file_selection import follow_layout, predicate_of, select_
 from zadapter.rewrite.planner import with_stats
 from zadapter.table.file_stats import row_counts
 from zadapter.table.overlap.extents import extent, space
+from zadapter.table.snapshot import Snapshot
 
 IsSettled = Callable[[Found, int | None], bool]
 """Returns whether a version of a table, as it is to be maintained, needs no judgement."""
@@ -73,27 +75,53 @@ def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettl
     """
     with opening("analyze", found.table, found.format, spark) as opened:
         snapshot = opened.snapshot
-        settings = settings_of(found.entry, snapshot)
-        judged = Judged(
-            found=replace(found, entry=settings.entry),
-            stated=settings.entry,
-            own=settings.own,
-            spelling=spelling(snapshot, partial(is_in_catalog, spark)),
-            version=snapshot.version,
-        )
-        if not settings.entry.enabled:
-            by_property = any(text.startswith(f"{OWN}enabled") for text in settings.own)
-            where = f"its property {OWN}enabled" if by_property else "enabled in its entry"
-            return replace(judged, reason=f"{where} is false")
-        if is_settled(judged.found, snapshot.version):
+        judged, is_done = _begin(spark, found, snapshot, is_settled)
+        if is_done:
             return judged
         if is_journal(snapshot.schema.names):
             return replace(judged, reason="it is the journal of a lake; match it in exclude")
         snapshot.check_rewritable()
-        if settings.entry.keep is not None:
+        if judged.stated.keep is not None:
             owns = is_versioned(opened.backend)
-            limits.check(spark, snapshot, settings.entry.keep, owns_folder=owns)
+            limits.check(spark, snapshot, judged.stated.keep, owns_folder=owns)
         return _judge_keyed(opened, judged, budget)
+
+
+def judge_settled(
+    spark: SparkSession, found: Found, snapshot: Snapshot, is_settled: IsSettled
+) -> Judged | None:
+    """Return what :func:`judge` returns of a table that needs no judgement; None: it may need one.
+
+    Args:
+        spark: A session.
+        found: The table.
+        snapshot: Its current version.
+        is_settled: Whether a version is as the last run has left it.
+    """
+    try:
+        judged, is_done = _begin(spark, found, snapshot, is_settled)
+    except UsageError:  # the judgement says which property
+        return None
+    return judged if is_done else None
+
+
+def _begin(
+    spark: SparkSession, found: Found, snapshot: Snapshot, is_settled: IsSettled
+) -> tuple[Judged, bool]:
+    """Return what a version and its properties tell of a table, and whether that is all."""
+    settings = settings_of(found.entry, snapshot)
+    judged = Judged(
+        found=replace(found, entry=settings.entry),
+        stated=settings.entry,
+        own=settings.own,
+        spelling=spelling(snapshot, partial(is_in_catalog, spark)),
+        version=snapshot.version,
+    )
+    if settings.entry.enabled:
+        return judged, is_settled(judged.found, snapshot.version)
+    by_property = any(text.startswith(f"{OWN}enabled") for text in settings.own)
+    where = f"its property {OWN}enabled" if by_property else "enabled in its entry"
+    return replace(judged, reason=f"{where} is false"), True
 
 
 def _judge_keyed(opened: Opened, judged: Judged, budget: Budget) -> Judged:

@@ -163,7 +163,7 @@ def test_night_by_night_each_table_has_its_turn(  # noqa: PLR0915 - the story of
 
     nights.append(zadapter.maintain(limited, spark=spark))
     with monkeypatch.context() as patched:
-        patched.delattr(tables, "_judge_files")  # nothing is judged again
+        patched.delattr(tables, "opening")  # discovery has opened all tables, and nothing is judged
         settled = zadapter.maintain(limited, dry_run=True, spark=spark)
     for night in (nights[2], settled):
         assert set(verdicts(night).values()) == {journal.NOTHING_TO_DO}
