@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from typer.testing import CliRunner
 
 from zadapter.cli.app import app
 from zadapter.lake import journal
+from zadapter.lake.cleaning import clean
+from zadapter.lake.settings import Keep
 
 KEEP = {"versions": "8d", "orphans": "8d"}
 
@@ -19,12 +22,17 @@ def both(tables, catalog):
     """A folder with a Delta table and one of Iceberg, each with files of its own, which are old."""
     tables.make_delta("both")
     tables.make_iceberg(catalog, "shared.both", location=f"file:{tables.folder}/both")
-    old = time.time() - 30 * 86_400
-    for path in files(tables.folder / "both"):
-        os.utime(path, (old, old))
+    age(tables.folder / "both")
     yield tables.folder / "both"
     catalog.drop_table("shared.both")
     catalog.drop_namespace("shared")
+
+
+def age(folder):
+    """Let the files of a folder be a month old."""
+    old = time.time() - 30 * 86_400
+    for path in files(folder):
+        os.utime(path, (old, old))
 
 
 def files(folder):
@@ -57,6 +65,33 @@ def test_a_folder_of_two_formats_is_not_cleaned_up(tables, catalog, both, mainta
     assert report.lines[0].verdict == journal.REWRITTEN
     assert before <= files(both)
     assert are_whole(tables, catalog)
+
+
+@pytest.mark.parametrize("outer", ["inside", "around"])
+def test_live_files_of_a_table_in_the_folder_of_another_are_no_orphans(
+    tables, catalog, spark, outer
+):
+    """Neither those of an inner table, nor those of an outer one; a dry run says so, too."""
+    keep = Keep(versions=timedelta(days=8), orphans=timedelta(days=8))
+    tables.make_delta("t")
+    tables.make_delta("t/inner")
+    tables.make_iceberg(catalog, "shared.t", location=f"file:{tables.folder}/t/deep/er")
+    stranger = tables.folder / "t" / "inner" / "part-stranger.parquet"
+    stranger.write_bytes(b"left by a writer that has died")
+    age(tables.folder)
+    before, table = files(tables.folder), {"inside": "t", "around": "t/inner"}[outer]
+
+    try:
+        for dry_run in (True, False):
+            (vacuum,) = clean(spark, f"{tables.folder / table}", "delta", keep, dry_run=dry_run)
+
+            assert "another table" in vacuum.error
+            assert before <= files(tables.folder)
+        assert tables.is_whole(catalog.load_table("shared.t").scan().to_arrow())
+        assert tables.is_whole(tables.of_delta("t"))
+    finally:
+        catalog.drop_table("shared.t")
+        catalog.drop_namespace("shared")
 
 
 def test_mistakes_of_a_file_concern_their_tables_alone(tables, tmp_path):

@@ -40,6 +40,7 @@ def test_iceberg_does_what_keep_says_and_orphans_last(versions, orphans, dry_run
 
 def test_iceberg_is_called_in_the_catalog_of_the_table_with_times_of_any_zone():
     _, expire, manifests, orphans = iceberg(Keep(versions=7 * DAY, orphans=3 * DAY))
+    only, _, rest = orphans.then.rpartition("false)")
 
     table = "table => '`ice`.`d.b`.`t`'"
     assert expire.query == (
@@ -47,10 +48,11 @@ def test_iceberg_is_called_in_the_catalog_of_the_table_with_times_of_any_zone():
         "older_than => TIMESTAMP '2024-03-02 10:00:00.000+00:00')"
     )
     assert manifests.query == f"CALL `ice`.system.rewrite_manifests({table})"
-    assert orphans.query == (
+    assert orphans.then == (
         f"CALL `ice`.system.remove_orphan_files({table}, "
         "older_than => TIMESTAMP '2024-03-06 10:00:00.000+00:00', dry_run => false)"
     )
+    assert (orphans.query, rest) == (f"{only}true)", "")
 
 
 def test_a_quote_in_a_name_does_not_end_the_literal():

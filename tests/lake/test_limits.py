@@ -7,7 +7,7 @@ import pytest
 
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.lake import limits
-from zadapter.lake.limits import find_refusal, find_stranger, parse_interval
+from zadapter.lake.limits import find_nested, find_refusal, find_stranger, parse_interval
 from zadapter.lake.settings import Keep
 from zadapter.table.snapshot import Snapshot
 
@@ -81,6 +81,17 @@ def test_a_folder_of_two_tables_is_not_cleaned_up():
     assert "table in iceberg" in find_stranger(snapshot("delta"), ["delta", "iceberg"])
     assert "table in delta" in find_stranger(snapshot("iceberg"), ["delta", "iceberg"])
     assert find_stranger(snapshot("delta", **uniform), ["delta", "iceberg"]) is None
+
+
+@pytest.mark.parametrize("own", ["file:/lake/t", "/lake/t/", "file:///lake/t"])
+@pytest.mark.parametrize("other", ["file:/lake/t/inner", "file:/lake"])
+def test_files_that_may_be_those_of_another_table_are_not_deleted(own, other):
+    """Inside of the table's folder, or around it; the table's own log is none of another."""
+    refusal = find_nested(own, {"file:/lake/t", other})
+
+    assert f"another table, {other}," in refusal
+    assert find_nested(own, {"file:/lake/t"}) is None
+    assert find_nested(own, ()) is None
 
 
 @pytest.mark.parametrize(

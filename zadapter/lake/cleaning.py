@@ -9,6 +9,7 @@ from functools import partial
 from math import ceil
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import VersionedBackend, is_versioned
 from zadapter.base.interrupts import interruptible, reraise
@@ -20,6 +21,7 @@ from zadapter.base.translate_errors import root_cause, texts, translate_errors
 from zadapter.errors import EngineError, UnsupportedError
 from zadapter.lake import limits
 from zadapter.lake.limits import HOUR, REFUSED_BY_DELTA, longest
+from zadapter.lake.listing import find_tables
 from zadapter.lake.settings import Keep
 from zadapter.spark.clone import scratch, set_all
 from zadapter.spark.opening import OpenTable, open_in
@@ -95,7 +97,8 @@ def clean(
 
     The caller must not clean a table whose rewrite has failed or has an unknown outcome.
 
-    What ``zadapter.lake.limits`` refuses does not begin.
+    What ``zadapter.lake.limits`` refuses does not begin. Orphans are listed first: if any of them
+    lies in a folder of another table, inside of this one's or around it, none is deleted.
 
     - **Iceberg**: ``rewrite_position_delete_files``, ``expire_snapshots`` and ``rewrite_manifests``
       if ``keep.versions`` is set, then ``remove_orphan_files`` if ``keep.orphans`` is set.
@@ -154,12 +157,13 @@ def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, 
         identifier = str(opened.snapshot().identifier)
         now = datetime.now(timezone.utc)
         steps = iceberg_steps(identifier, keep, now, dry_run=dry_run)
-        return [(step, partial(_execute, spark, step)) for step in steps]
+        location = opened.snapshot().location
+        return [(step, partial(_execute, spark, step, location)) for step in steps]
     if name == "delta":
         snapshot = opened.snapshot()
         target = snapshot.identifier or f"delta.{quote((snapshot.location,))}"
         step = delta_step(target, keep, dry_run=dry_run)
-        return [(step, partial(_vacuum_delta, spark, step))]
+        return [(step, partial(_vacuum_delta, spark, step, snapshot.location))]
     raise UnsupportedError(f"zadapter knows no clean-up of the format {name}")
 
 
@@ -176,11 +180,12 @@ def iceberg_steps(identifier: str, keep: Keep, now: datetime, *, dry_run: bool) 
     if keep.versions is not None:
         steps += _expiry(identifier, _timestamp(now, keep.versions), dry_run=dry_run)
     if keep.orphans is not None:
-        older = _timestamp(now, keep.orphans)
-        call = _call(
-            "remove_orphan_files", identifier, older_than=older, dry_run=str(dry_run).lower()
+        name, older = "remove_orphan_files", _timestamp(now, keep.orphans)
+        listing, call = (
+            _call(name, identifier, older_than=older, dry_run=only) for only in ("true", "false")
         )
-        steps.append(Step(name="remove_orphan_files", query=call, listed="orphan_files"))
+        then = None if dry_run else call
+        steps.append(Step(name=name, query=listing, listed="orphan_files", then=then))
     return tuple(steps)
 
 
@@ -260,28 +265,36 @@ def _failed(step: str, error: Exception, start: float) -> Cleaned:
     )
 
 
-def _execute(spark: SparkSession, step: Step) -> Mapping[str, int]:
-    """Run the statements of a step, and return the counts."""
+def _execute(spark: SparkSession, step: Step, location: str) -> Mapping[str, int]:
+    """Run the statements of a step on the table at a location, and return the counts.
+
+    Raises:
+        UnsupportedError: Some of the files to be deleted may be those of another table.
+    """
     if step.query is None:
         return {}
     found = spark.sql(step.query)
     if step.listed is None:
         rows = [row.asDict() for row in found.collect()]
         return {name: int(n) for row in rows for name, n in row.items() if n is not None}
-    count = found.count()
-    if count and step.then is not None:
+    folder = F.regexp_replace(F.col(quote((found.columns[0],))), "/[^/]*$", "").alias("folder")
+    counts = {row["folder"]: row["count"] for row in found.groupBy(folder).count().collect()}
+    refusal = limits.find_nested(location, find_tables(spark, counts))
+    if refusal is not None:
+        raise UnsupportedError(refusal)
+    if counts and step.then is not None:
         spark.sql(step.then)
-    return {step.listed: count}
+    return {step.listed: sum(counts.values())}
 
 
-def _vacuum_delta(spark: SparkSession, step: Step) -> Mapping[str, int]:
+def _vacuum_delta(spark: SparkSession, step: Step, location: str) -> Mapping[str, int]:
     """Run ``VACUUM`` with Delta's check on, and with the retention that it names."""
     asked = int(spark.conf.get(_LISTING) or 1)
     with scratch(spark) as clone:
         tasks = min(asked, int(clone.conf.get(_LISTING) or 1))
         set_all(clone, _VACUUM_SETTINGS | {_LISTING: str(tasks)})
         try:
-            return _execute(clone, step)
+            return _execute(clone, step, location)
         except Exception as error:
             if _TOO_SHORT not in str(error):
                 raise

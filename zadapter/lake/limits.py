@@ -13,6 +13,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from zadapter.base.locations import identify
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.lake.listing import find_logs
 from zadapter.lake.settings import Keep
@@ -117,6 +118,23 @@ def find_stranger(snapshot: Snapshot, logs: Collection[str]) -> str | None:
         f"the folder {snapshot.location} is also that of a table in {' and '.join(others)}, whose "
         "files a clean-up could delete; remove keep for the table, or the metadata of a table "
         "that is no longer used"
+    )
+
+
+def find_nested(location: str, tables: Collection[str]) -> str | None:
+    """Return why files are not deleted that may be those of another table; None: they are none's.
+
+    Args:
+        location: The table whose clean-up would delete them.
+        tables: Folders with a table's log that the files lie in, at any depth.
+    """
+    own = identify(location)
+    others = sorted(folder for folder in tables if identify(folder) != own)
+    if not others:
+        return None
+    return (
+        f"some files to be deleted lie in the folder of another table, {others[0]}, and may be its "
+        "live ones, so none is deleted; move one of the tables, or remove keep for this one"
     )
 
 

@@ -1,7 +1,7 @@
 """Tables, views and folders that patterns match, as catalogs and file systems list them."""
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -217,6 +217,28 @@ def _parents(path: JavaObject) -> Iterator[str]:
 def find_logs(spark: SparkSession, folder: str) -> list[str]:
     """Return the formats whose log or metadata a folder has, which is unescaped."""
     return _log_finder(spark)(folder)
+
+
+def find_tables(spark: SparkSession, folders: Iterable[str]) -> set[str]:
+    """Return which of some folders, and of those above them, hold a table's log or metadata.
+
+    Args:
+        spark: A session.
+        folders: Folders with their schemes, unescaped, as Hadoop and Iceberg list them.
+    """
+    every = set[str]()
+    for folder in folders:
+        below = folder
+        while below not in every and len(below) > len(_root(below)):
+            every.add(below)
+            below = below.rpartition("/")[0]
+    return set(filter(_checker(spark), every))
+
+
+def _root(location: str) -> str:
+    """Return the scheme and the host of a location, which end where its folders begin."""
+    store = re.match(STORE, location)
+    return store[0] if store else ""
 
 
 def _checker(spark: SparkSession) -> Callable[[str], bool]:
