@@ -2,13 +2,14 @@
 
 import os
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import deltalake
 import pytest
 
 from integration.kit.lakes import settings
+from zadapter.lake import cleaning
 from zadapter.lake.cleaning import clean
 from zadapter.lake.settings import Keep
 
@@ -86,3 +87,25 @@ def test_a_file_that_the_log_does_not_name_stays_without_a_time_for_orphans(rewr
     assert (done.error, done.counts) == (None, {"paths": 4})
     assert [file for file in (*old, stranger) if file.exists()] == [stranger]
     assert before == rows(path)
+
+
+def test_a_clock_that_is_ahead_of_the_store_s_deletes_nothing(rewritten, spark, monkeypatch):
+    """Files have the times of the store's clock, and a dry run deletes nothing in any case."""
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(hours=1)
+
+    path, old, stranger = rewritten(deletedFileRetentionDuration="interval 0 hours")
+    monkeypatch.setattr(cleaning, "datetime", Ahead)
+    keep = Keep(versions=NONE, orphans=NONE)
+    before = sorted(Path(path).rglob("*.*"))
+
+    (listed,) = clean(spark, path, "delta", keep, dry_run=True)
+    (refused,) = clean(spark, path, "delta", keep, dry_run=False)
+
+    assert listed.counts == {"paths": len(old) + 1}
+    assert "ahead of the store's" in refused.error
+    assert sorted(Path(path).rglob("*.*")) == before
+    assert stranger in before

@@ -7,7 +7,13 @@ import pytest
 
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.lake import limits
-from zadapter.lake.limits import find_nested, find_refusal, find_stranger, parse_interval
+from zadapter.lake.limits import (
+    find_early,
+    find_nested,
+    find_refusal,
+    find_stranger,
+    parse_interval,
+)
 from zadapter.lake.settings import Keep
 from zadapter.table.snapshot import Snapshot
 
@@ -92,6 +98,15 @@ def test_files_that_may_be_those_of_another_table_are_not_deleted(own, other):
     assert f"another table, {other}," in refusal
     assert find_nested(own, {"file:/lake/t"}) is None
     assert find_nested(own, ()) is None
+
+
+@pytest.mark.parametrize(("minutes", "refused"), [(-600, False), (4, False), (6, True)])
+def test_a_clock_that_is_ahead_of_the_store_s_deletes_nothing(minutes, refused):
+    """By minutes, as it may be without a time server; one that is behind deletes later."""
+    refusal = find_early(timedelta(minutes=minutes))
+
+    assert (refusal is not None) is refused
+    assert not refused or "360 seconds ahead" in refusal
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from math import ceil
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from zadapter.backend.contract import VersionedBackend, is_versioned
+from zadapter.backend.contract import VersionedBackend, is_recoverable, is_versioned
 from zadapter.base.interrupts import interruptible, reraise
 from zadapter.base.names import quote, split, text_literal
 from zadapter.base.outcome import sending
@@ -23,6 +23,7 @@ from zadapter.lake import limits
 from zadapter.lake.limits import HOUR, REFUSED_BY_DELTA, longest
 from zadapter.lake.listing import find_tables
 from zadapter.lake.settings import Keep
+from zadapter.rewrite.recovery.leftovers import read_clock
 from zadapter.spark.clone import scratch, set_all
 from zadapter.spark.opening import OpenTable, open_in
 
@@ -141,12 +142,30 @@ def clean(
         return tuple(done)
 
 
+def _check_clock(opened: OpenTable) -> None:
+    """Refuse to count times back from a clock that is ahead of the store's: they would end early.
+
+    Raises:
+        UnsupportedError: It is ahead.
+    """
+    snapshot = opened.snapshot()
+    if is_recoverable(opened.backend) and snapshot.version is not None:
+        now = datetime.now(timezone.utc)
+        store = read_clock(opened.backend.side_files(snapshot))
+        refusal = limits.find_early(now - datetime.fromtimestamp(store / 1_000, timezone.utc))
+        if refusal is not None:
+            raise UnsupportedError(f"{snapshot.table}: keep: {refusal}")
+
+
 def _steps(opened: OpenTable, keep: Keep, *, dry_run: bool) -> list[tuple[Step, _Run]]:
     """Return the steps of a table's clean-up, and the functions that take them.
 
     Raises:
-        UnsupportedError: The table's format has no clean-up that zadapter knows.
+        UnsupportedError: The table's format has no clean-up that zadapter knows, or this machine's
+            clock is ahead of the store's.
     """
+    if not dry_run:
+        _check_clock(opened)
     spark, name = opened.user_session, opened.factory.format.name
     if is_versioned(opened.backend):
         if opened.snapshot().version is None:

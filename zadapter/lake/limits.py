@@ -21,6 +21,9 @@ from zadapter.table.snapshot import Snapshot
 
 DAY: Final = timedelta(days=1)
 HOUR: Final = timedelta(hours=1)
+SECOND: Final = timedelta(seconds=1)
+LEEWAY: Final = timedelta(minutes=5)
+"""Difference of two clocks that none of the times in ``keep`` depends on."""
 REFUSED_BY_DELTA: Final = (
     "Delta refuses a retention shorter than the table's property "
     "delta.deletedFileRetentionDuration (7 days if it is not set); keep versions and orphans as "
@@ -135,6 +138,20 @@ def find_nested(location: str, tables: Collection[str]) -> str | None:
     return (
         f"some files to be deleted lie in the folder of another table, {others[0]}, and may be its "
         "live ones, so none is deleted; move one of the tables, or remove keep for this one"
+    )
+
+
+def find_early(ahead: timedelta) -> str | None:
+    """Return why nothing is deleted if this machine's clock is ahead of the store's by some time.
+
+    Times are counted back from this machine's clock, by the formats themselves, too. Files have
+    the times of the store's. A clock that is behind keeps files for longer.
+    """
+    if ahead <= LEEWAY:
+        return None
+    return (
+        f"the clock of this machine is {ahead // SECOND} seconds ahead of the store's, so files "
+        "and versions would be deleted too early; set the clock, and retry"
     )
 
 

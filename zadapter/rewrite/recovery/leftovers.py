@@ -49,6 +49,17 @@ def clear(side_files: SideFiles, snapshot: Snapshot, files: pa.Table) -> tuple[s
     return tuple(filter(None, (_clear_run(ages, snapshot, files, name) for name in sorted(notes))))
 
 
+def read_clock(side_files: SideFiles) -> int:
+    """Return the present time, as the store gives it to a new file, in milliseconds since 1970."""
+    name = f"{new_id()}.now"
+    path = f"{FOLDER}/{name}"
+    side_files.write(path, b"")
+    try:
+        return side_files.list_modification_times(FOLDER)[name]
+    finally:
+        side_files.delete(path)
+
+
 @dataclass(frozen=True)
 class _Ages:
     """Notes beside a table, and when they were written, by the store's clock."""
@@ -59,14 +70,8 @@ class _Ages:
 
     @cached_property
     def current_time(self) -> int:
-        """The present time, as the store gives it to a new file."""
-        name = f"{new_id()}.now"
-        path = f"{FOLDER}/{name}"
-        self.side_files.write(path, b"")
-        try:
-            return self.side_files.list_modification_times(FOLDER)[name]
-        finally:
-            self.side_files.delete(path)
+        """The present time by the store's clock."""
+        return read_clock(self.side_files)
 
 
 def _clear_run(ages: _Ages, snapshot: Snapshot, files: pa.Table, name: str) -> str:
