@@ -261,10 +261,12 @@ def _checker(spark: SparkSession) -> Callable[[str], bool]:
 
 
 def _log_finder(spark: SparkSession) -> Callable[[str], list[str]]:
-    path_of = java_classes(spark).org.apache.hadoop.fs.Path
+    jvm = java_classes(spark)
+    path_of = jvm.org.apache.hadoop.fs.Path
     logs = {name: form.log for name, form in formats().items() if form.log}
 
     def find(folder: str) -> list[str]:
+        folder = reachable(jvm, java_session(spark), folder)
         escaped = _SPECIAL.sub(r"\\\g<0>", folder).rstrip("/")
         metadata = path_of(f"{escaped}/{_METADATA}")
         files = metadata.getFileSystem(hadoop_conf(spark))
