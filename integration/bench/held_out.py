@@ -23,7 +23,7 @@ import zadapter.spark
 from integration.bench import logs
 from integration.bench.tables.logs import LOGS
 from zadapter.base.ranks import rank
-from zadapter.inspection.advice import IN_TURN, LEARNED
+from zadapter.inspection.advice import IN_TURN, LEARNED, STEADY
 from zadapter.inspection.advise.choice import Judge, weigh_columns
 from zadapter.inspection.advise.judging import SampledTable
 from zadapter.layout.filters import Filter, Keys, rank_filters
@@ -36,7 +36,7 @@ JUDGED = 2
 """Of so many rows one is in the sample that layouts are chosen by."""
 CHOSEN = "by=auto"
 HAND_PICKED = "hand-picked"
-CONTENDERS = (IN_TURN, LEARNED, CHOSEN)
+CONTENDERS = (IN_TURN, STEADY, LEARNED, CHOSEN)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.kit.builders import placed, request
+from tests.kit.builders import fitted, placed, request
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Range, rank_filters
 from zadapter.layout.layout import Layout
-from zadapter.layout.learned import HALF
+from zadapter.layout.learned import HALF, STEADY_WEIGHT
 
 ROWS, FILES = 20_000, 32
 NEVER = 1 << 60
@@ -41,16 +41,26 @@ def learned(columns, filters, files=FILES, roots=((),), root_of=None, **options)
 
 def share_read(layout, columns, filters, root_of=None):
     """The mean share of rows in files that filters can not skip."""
-    _, file = placed(layout, columns, root_of)
-    low, high = np.full((2, layout.files, len(columns)), NEVER)
+    return share_of(placed(layout, columns, root_of)[1], columns, filters)
+
+
+def share_of_boxes(layout, columns, filters):
+    """The same share of rows in the boxes below files, which row groups consist of."""
+    return share_of(placed(layout, columns)[0], columns, filters)
+
+
+def share_of(part, columns, filters):
+    """The mean share of rows in parts that filters can not skip."""
+    parts = int(part.max()) + 1
+    low, high = np.full((2, parts, len(columns)), NEVER)
     high[:] = -1
     ranks = np.stack(columns, axis=1) + 1
-    np.minimum.at(low, file, ranks)
-    np.maximum.at(high, file, ranks)
+    np.minimum.at(low, part, ranks)
+    np.maximum.at(high, part, ranks)
     distinct = [pa.array(np.arange(1_000)) for _ in columns]
     names = [(f"c{number}",) for number in range(len(columns))]
     hit = rank_filters(filters, names, distinct).hits(low, high)
-    return float((np.bincount(file, minlength=layout.files) @ hit).mean() / len(file))
+    return float((np.bincount(part, minlength=parts) @ hit).mean() / len(part))
 
 
 def test_columns_that_filters_do_not_use_are_not_cut():
@@ -172,3 +182,48 @@ def test_nulls_widen_no_file():
 
     hit = [np.unique(file[columns[0] == value]).size for value in range(1, 1_000, 50)]
     assert max(hit) <= FILES // 4
+
+
+@pytest.mark.parametrize("files", [4, FILES, 45])
+def test_steady_columns_are_cut_whatever_the_filters_ask(files):
+    """Queries of a column that filters never name read about as much as of columns in turn."""
+    columns = table()
+    asks = [equals(0, value) for value in range(0, 1_000, 10)]
+    others = [equals(1, value) for value in range(5, 1_000, 30)]
+    steady, free = (learned(columns, asks, files, weights=[w] * 3) for w in (STEADY_WEIGHT, 1.0))
+    in_turn = fitted(columns, files)
+
+    asked, unasked = (
+        [share_read(layout, columns, each) for layout in (steady, free, in_turn)]
+        for each in (asks, others)
+    )
+
+    assert unasked[1] > 0.95
+    assert unasked[0] < 0.65
+    assert asked[0] < asked[2] + 0.02
+
+
+def test_row_groups_are_cut_by_steady_columns_that_files_are_cut_least_by():
+    """So queries of any of them read about as few row groups as of columns in turn."""
+    columns = table()
+    asks = [equals(0, value) for value in range(0, 1_000, 10)]
+    in_turn = fitted(columns, FILES)
+    steady = learned(columns, asks, weights=[STEADY_WEIGHT] * 3)
+
+    for at in range(3):
+        others = [equals(at, value) for value in range(5, 1_000, 30)]
+        shares = [share_of_boxes(layout, columns, others) for layout in (steady, in_turn)]
+        assert shares[0] < 1.35 * shares[1]
+
+
+def test_weights_up_to_one_leave_the_files_to_the_filters():
+    """So stored layouts without steady columns are fitted as they were."""
+    columns = table()
+    asks = [equals(0, 3), *(equals(1, value) for value in range(0, 1_000, 50))]
+
+    files = [
+        placed(learned(columns, asks, weights=weights), columns)[1]
+        for weights in ([1.0, 1.0, 1.0], [1.0, 0.4, 0.05])
+    ]
+
+    assert (files[0] == files[1]).all()

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 LEARNED = "learned from the log"
 """Name of the candidate that is learned from the older part of the log."""
+STEADY = "most filtered columns, cuts learned"
+"""Name of the candidate that cuts these columns about as often as the plain layout does."""
 IN_TURN = "most filtered columns, in turn"
-"""Name of the candidate that the advised one is never worse than for new queries."""
+"""Name of the candidate that new queries judge the others by: the plain layout."""
 SOON = 0.1
 """Days below which only the number of queries is shown."""
 FEW = 20
@@ -180,7 +182,8 @@ class Advice(Facts):
             )
         else:
             chosen = self.chosen
-            again = "learn again, " if self.drift is not None and chosen.name == LEARNED else ""
+            is_learned = chosen.name in {LEARNED, STEADY}
+            again = "learn again, " if self.drift is not None and is_learned else ""
             facts["advice"] = f"{again}{chosen.name}: {chosen.keys}"
             facts["a query reads"] = (
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"

@@ -18,7 +18,7 @@ import pyarrow as pa
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.curves import hilbert_positions, winding
 from zadapter.layout.layout import Curve, Layout, Request
-from zadapter.layout.learned import learn
+from zadapter.layout.learned import learn, steady_cuts
 from zadapter.layout.levels import Level, Start
 from zadapter.layout.split import Cut, cut, divide_files
 
@@ -95,6 +95,7 @@ def grow_tree(
     inner = max(0, int(np.ceil(np.log2(request.row_groups))))
     if request.filters and len(ranked[0].ranks):
         start = learn(request, ranked, start, max(0, room - inner - FINER))
+        ahead = ahead or steady_cuts(request, start)
     depth, turns = _depth(room, start, request), _turns(request, ahead)
     node, budget, first = start.node, start.budget, start.first
     levels = list(start.levels)

@@ -7,6 +7,10 @@ ends of the filters' ranges, and the quartiles. Filters to come are like the giv
 same, so a part of the weight counts as if their ranges lay anywhere in the column, and what filters
 ask of each column counts a little by itself.
 
+Columns with a weight above 1 are steady: on the way to each file, all levels but one in six cut
+them in turn, as a layout without filters does, near the middle. So queries that no filter is like
+read about as much as of such a layout. The filters choose the order and the place of these cuts.
+
 Source: Z. Yang et al., Qd-tree: Learning Data Layouts for Big Data Analytics, SIGMOD 2020.
 """
 
@@ -30,6 +34,13 @@ LIKE = 0.2
 ALONE = 0.2
 """Weight of the columns of a filter by themselves. Without it, filters of other combinations of
 columns read 1.2 times what columns in turn let them read (python -m integration.bench.logs)."""
+STEADY_WEIGHT = 2.0
+"""Weight of the columns that are cut whatever the filters ask; those of others are at most 1."""
+RESERVED = 5 / 6
+"""Share of the levels above files that are reserved for them."""
+EVEN_SIDE = 0.4
+"""Minimum share of the rows on each side of a cut in a layout with such columns, if there is such a
+cut. A column that is cut at its edges counts as cut, and spares filters to come nothing."""
 SPARE, DEEPEST = 2, 10
 """Levels beyond those of a balanced tree, and the maximum number of levels. The generated code of
 more levels would exceed the JIT's limit; the columns are cut in turn below them."""
@@ -52,6 +63,8 @@ class _Node:
         files: Number of its files.
         size: Its rows, as a multiple of a file's mean.
         below: Number of levels below its own one.
+        reserved: How often each column is still to be cut above a file; None: the layout has no
+            steady columns.
     """
 
     ranks: Ints
@@ -59,6 +72,14 @@ class _Node:
     files: int
     size: float
     below: int
+    reserved: Ints | None
+
+    @property
+    def owed(self) -> Ints:
+        """Columns of which one is to be cut here; empty if the filters choose among all."""
+        if self.reserved is None or self.reserved.sum() < np.ceil(np.log2(self.files)):
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.reserved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +110,17 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
     depth = min(depth + SPARE if depth else 0, DEEPEST, room - len(start.levels))
     mean = np.bincount(start.node, minlength=len(start.budget)) / start.budget
     tree, alive = start, dict.fromkeys(range(len(start.budget)), filters)
+    reserved = _reserve(request, start.budget)
     rows_of = _rows_of(tree)
     for level in range(depth):
         chosen = {}
         for at, rows in enumerate(rows_of):
-            if at not in alive or len(rows) < FEWEST:
+            files, turns = int(tree.budget[at]), reserved.get(at)
+            if at not in alive or len(rows) < FEWEST or (files == 1 and turns is not None):
                 continue
             size = len(rows) / mean[at >> level]
             seen = ranks[rows[:: -(-len(rows) // SEARCHED)]]
-            node = _Node(seen, alive[at], int(tree.budget[at]), float(size), depth - level - 1)
+            node = _Node(seen, alive[at], files, float(size), depth - level - 1, turns)
             choice = _find_best_cut(node)
             if choice is not None:
                 chosen[at] = choice
@@ -106,7 +129,50 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
         tree = _append_level(tree, chosen, ranked, ranks)
         rows_of = _rows_of(tree)
         alive = _narrow_filters(alive, chosen, ranks, rows_of)
+        reserved = _release(reserved, chosen)
     return tree
+
+
+def steady_cuts(request: Request, tree: Start) -> list[int]:
+    """Return how often steady columns are cut in a tree, beyond the one that is cut least.
+
+    The levels below give the others their turns first. Empty if the request has no such columns.
+    """
+    steady = [at for at, weight in enumerate(request.weights) if weight > 1]
+    if not steady:
+        return []
+    cuts = np.zeros(len(request.columns))
+    for depth, level in enumerate(tree.levels):
+        node = tree.node >> (len(tree.levels) - depth)
+        for each in level.by_column:
+            cut = each.cuts.is_valid().to_numpy(zero_copy_only=False)
+            cuts[each.column] += cut[node].mean()
+    ahead = np.maximum(np.rint(cuts - cuts[steady].min()), 0).astype(np.int64)
+    return [count if at in steady else 0 for at, count in enumerate(ahead.tolist())]
+
+
+def _reserve(request: Request, budget: Ints) -> dict[int, Ints]:
+    """Return how often each column is to be cut on the way from each root to a file, by root.
+
+    Empty if the request has no steady columns.
+    """
+    steady = np.flatnonzero(np.array(request.weights) > 1)
+    if len(steady) == 0:
+        return {}
+    levels = np.rint(np.ceil(np.log2(np.maximum(budget, 1))) * RESERVED)
+    turns = [steady[np.arange(int(count)) % len(steady)] for count in levels]
+    return {at: np.bincount(each, minlength=len(request.columns)) for at, each in enumerate(turns)}
+
+
+def _release(reserved: Mapping[int, Ints], chosen: Mapping[int, _Choice]) -> dict[int, Ints]:
+    """Return what is left of the reserved cuts in the nodes of the next level."""
+    found = {}
+    for at, turns in reserved.items():
+        left = turns.copy()
+        if at in chosen:
+            left[chosen[at].column] = max(0, left[chosen[at].column] - 1)
+        found[2 * at] = found[2 * at + 1] = left
+    return found
 
 
 def _alone(filters: Sequence[Filter]) -> Iterator[Filter]:
@@ -168,9 +234,18 @@ def _hull(ranks: Ints) -> tuple[Ints, Ints]:
 
 
 def _find_best_cut(node: _Node) -> _Choice | None:
-    """Return the cut of a node that spares filters the most rows, or None if none spares any."""
-    tried = [_best_of_column(node, int(column)) for column in np.unique(node.filters.column)]
-    found = [choice for choice in tried if choice is not None and choice.spared > 0]
+    """Return the cut of a node that spares filters the most rows.
+
+    None: no cut spares any, and none is reserved.
+    """
+    steady = _best_of_columns(node, node.owed)
+    found = steady or _best_of_columns(node, np.unique(node.filters.column))
+    return found if found is not None and (steady or found.spared > 0) else None
+
+
+def _best_of_columns(node: _Node, columns: Ints) -> _Choice | None:
+    tried = [_best_of_column(node, column) for column in columns.tolist()]
+    found = [choice for choice in tried if choice is not None]
     return max(found, key=lambda choice: choice.spared) if found else None
 
 
@@ -178,7 +253,10 @@ def _best_of_column(node: _Node, column: int) -> _Choice | None:
     ordered = node.ranks[np.argsort(node.ranks[:, column], kind="stable")]
     cuts = _candidates(ordered[:, column], node.filters, column)
     rows = np.searchsorted(ordered[:, column], cuts)
-    left_files, fits = _left_files(node, rows / len(ordered))
+    share = rows / len(ordered)
+    left_files, fits = _left_files(node, share)
+    even = fits & (np.minimum(share, 1 - share) >= EVEN_SIDE)
+    fits = even if node.reserved is not None and even.any() else fits
     cuts, rows, left_files = cuts[fits], rows[fits], left_files[fits]
     if len(cuts) == 0:
         return None

@@ -16,6 +16,7 @@ from zadapter.errors import UsageError
 from zadapter.inspection.advice import (
     IN_TURN,
     LEARNED,
+    STEADY,
     Advice,
     BloomFilterEffect,
     Candidate,
@@ -37,6 +38,7 @@ from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Floats, Keys
 from zadapter.layout.layout import Request
+from zadapter.layout.learned import STEADY_WEIGHT
 from zadapter.planning.effect import NOISE
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
@@ -59,6 +61,9 @@ MOST_FILTERS = 400
 """Maximum number of filters that a layout is fitted to, and stored with."""
 LEAST_WEIGHT = 0.05
 """Minimum weight of a column of a learned layout, relative to the most filtered one."""
+SLACK = 0.05
+"""How much more than of the plain layout new queries may be expected to read of the steady one. Its
+columns are cut nearly as often, so a small difference is one of the parts that were left out."""
 
 
 def advise_on(
@@ -196,14 +201,14 @@ class _Judged:
     candidate: Candidate
     shares: Floats
 
-    def is_worse_for_new_queries(self, than: "_Judged") -> bool:
+    def is_worse_for_new_queries(self, than: "_Judged", slack: float = 0.0) -> bool:
         """Return whether new queries are expected to read more of it, by file or by row group."""
         mine, other = self.candidate, than.candidate
         pairs = (
             (mine.new_share, other.new_share),
             (mine.new_row_group_share, other.new_row_group_share),
         )
-        return any(a is not None and b is not None and a > b for a, b in pairs)
+        return any(a is not None and b is not None and a > b * (1 + slack) for a, b in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,22 +265,25 @@ class Judge:
         """Return layouts, best first, and the best of them and of the table as it is."""
         fitted = {name: fit(self.train, ()) for name, fit in self._fittings.items()}
         found = [self.judge_layout(name, keys) for name, keys in fitted.items() if keys is not None]
-        [plain] = [each for each in found if each.candidate.name == IN_TURN]
+        by_name = {each.candidate.name: each for each in found}
         least = self.current.candidate.share * (1 - NOISE)
         useful = [
             each
             for each in sorted(found, key=lambda each: each.candidate.row_group_share or 0.0)
-            if each.candidate.share < least and not self._is_risk(each, plain)
+            if each.candidate.share < least and not self._is_risk(each, by_name)
         ]
         others = [each for each in found if each not in useful]
         others.sort(key=lambda each: each.candidate.row_group_share or 0.0)
         return [*useful, *others], useful[0] if useful else self.current
 
-    def _is_risk(self, judged: _Judged, plain: _Judged) -> bool:
-        """Return whether a layout may be worse than the plain one for queries to come."""
+    def _is_risk(self, judged: _Judged, by_name: Mapping[str, _Judged]) -> bool:
+        """Return whether queries to come may read more of a layout than of the plain one."""
+        name, plain, steady = judged.candidate.name, by_name[IN_TURN], by_name[STEADY]
         if why_too_thin(self.train):
-            return judged.candidate.name == LEARNED
-        return judged.is_worse_for_new_queries(plain)
+            return name in {LEARNED, STEADY}
+        if name == LEARNED and judged.is_worse_for_new_queries(steady):
+            return True
+        return judged.is_worse_for_new_queries(plain, SLACK if name == STEADY else 0.0)
 
     def bloom_filters(self, snapshot: Snapshot, keys: Keys | None) -> dict[str, BloomFilterEffect]:
         """Return the columns whose Bloom filters pay beside a layout, if there is one."""
@@ -290,6 +298,7 @@ class Judge:
         return {
             **{name: _leave_out(keys) for name, keys in self.given.items()},
             IN_TURN: lambda known, _: keys_in_turn(weigh_columns(known, self.usable)),
+            STEADY: lambda known, _: steady_keys(known, weigh_columns(known, self.usable)),
             LEARNED: lambda known, _: learn_keys(known, weigh_columns(known, self.usable)),
         }
 
@@ -330,10 +339,11 @@ def _leave_out(keys: Keys) -> Fitting:
 
 def _relearn(best: Candidate, log: QueryLog, usable: Sequence[NameParts]) -> Keys | None:
     """Return the layout that was learned as the whole log asks for it, and others as they are."""
-    if best.name != LEARNED:
+    if best.name not in {LEARNED, STEADY}:
         return best.keys
     filters = to_boxes(log.filters)
-    return learn_keys(filters, weigh_columns(filters, usable))
+    fit = learn_keys if best.name == LEARNED else steady_keys
+    return fit(filters, weigh_columns(filters, usable))
 
 
 def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:
@@ -377,6 +387,17 @@ def learn_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) ->
         {join(c): round(max(weight / top, LEAST_WEIGHT), 3) for c, weight in columns.items()},
         tuple(useful[:MOST_FILTERS]),
     )
+
+
+def steady_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -> Keys | None:
+    """Return the layout that is fitted to filters, and cuts the most filtered columns steadily."""
+    learned, plain = learn_keys(filters, weights), keys_in_turn(weights)
+    if learned is None or plain is None:
+        return None
+    steady = {
+        name: STEADY_WEIGHT if name in plain.weights else LEAST_WEIGHT for name in learned.weights
+    }
+    return replace(learned, weights=steady)
 
 
 def keys_in_turn(weights: Mapping[NameParts, float]) -> Keys | None:
