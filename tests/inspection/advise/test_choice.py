@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.builders import file_table
-from zadapter.inspection.advice import IN_TURN
-from zadapter.inspection.advise.choice import Judge, drift
+from zadapter.inspection.advice import IN_TURN, STEADY
+from zadapter.inspection.advise.choice import SLACK, Judge, drift
 from zadapter.inspection.advise.judging import SampledTable
 from zadapter.layout import assign
 from zadapter.layout.build import fit
@@ -181,3 +181,24 @@ def test_what_all_templates_have_in_common_is_fitted_to():
     assert best.name != IN_TURN
     assert best.new_share < 0.8 * plain.new_share
     assert best.share < 0.8 * plain.share
+
+
+def test_cuts_are_learned_where_the_columns_are_to_stay():
+    """Queries ask for the upper part of all columns. Trees of their kinds alone are a risk."""
+    kinds = [("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c")]
+    upper = [
+        at(**{name: 600 + n * (place * 53 + 17) % 360 for place, name in enumerate(kind, 1)})
+        for kind in kinds
+        for n in range(8)
+    ]
+
+    found, best = ranked(upper)
+
+    by_name = {each.name: each for each in found}
+    plain, learned = by_name[IN_TURN], by_name["learned from the log"]
+    assert best.name == STEADY
+    assert best.share < 0.8 * plain.share
+    assert best.row_group_share < 0.9 * plain.row_group_share
+    assert best.new_share < (1 + SLACK) * plain.new_share
+    assert learned.row_group_share < best.row_group_share
+    assert learned.new_row_group_share > plain.new_row_group_share
