@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEARNED = "learned from the log"
-"""Name of the candidate that is learned from the older part of the log."""
+"""Name of the candidate that is learned from the older part of the log alone. It is not advised:
+one template that the log lacks may read several times as much of it as of the plain layout."""
 STEADY = "most filtered columns, cuts learned"
 """Name of the candidate that cuts these columns about as often as the plain layout does."""
 IN_TURN = "most filtered columns, in turn"
@@ -182,8 +183,7 @@ class Advice(Facts):
             )
         else:
             chosen = self.chosen
-            is_learned = chosen.name in {LEARNED, STEADY}
-            again = "learn again, " if self.drift is not None and is_learned else ""
+            again = "learn again, " if self.drift is not None and chosen.name == STEADY else ""
             facts["advice"] = f"{again}{chosen.name}: {chosen.keys}"
             facts["a query reads"] = (
                 f"{self.today.share:.1%} of the rows -> {chosen.share:.1%}, predicted"
@@ -222,6 +222,9 @@ class Advice(Facts):
         text = f"expected to read {_format_new(chosen)} by file / by row group"
         if rejected is None or rejected.new_share is None:
             return text
+        if rejected.name == LEARNED:
+            risk = "one new kind of queries may read several times as much as of columns in turn"
+            return f"{text}; {LEARNED!r} is not advised: {_format_new(rejected)}, and {risk}"
         plain = next((each for each in self.candidates if each.name == IN_TURN), chosen)
         return (
             f"{text}; {rejected.name!r} is not advised: {_format_new(rejected)}, "

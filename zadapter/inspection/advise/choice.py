@@ -265,24 +265,24 @@ class Judge:
         """Return layouts, best first, and the best of them and of the table as it is."""
         fitted = {name: fit(self.train, ()) for name, fit in self._fittings.items()}
         found = [self.judge_layout(name, keys) for name, keys in fitted.items() if keys is not None]
-        by_name = {each.candidate.name: each for each in found}
+        [plain] = [each for each in found if each.candidate.name == IN_TURN]
         least = self.current.candidate.share * (1 - NOISE)
         useful = [
             each
             for each in sorted(found, key=lambda each: each.candidate.row_group_share or 0.0)
-            if each.candidate.share < least and not self._is_risk(each, by_name)
+            if each.candidate.share < least and not self._is_risk(each, plain)
         ]
         others = [each for each in found if each not in useful]
         others.sort(key=lambda each: each.candidate.row_group_share or 0.0)
         return [*useful, *others], useful[0] if useful else self.current
 
-    def _is_risk(self, judged: _Judged, by_name: Mapping[str, _Judged]) -> bool:
+    def _is_risk(self, judged: _Judged, plain: _Judged) -> bool:
         """Return whether queries to come may read more of a layout than of the plain one."""
-        name, plain, steady = judged.candidate.name, by_name[IN_TURN], by_name[STEADY]
-        if why_too_thin(self.train):
-            return name in {LEARNED, STEADY}
-        if name == LEARNED and judged.is_worse_for_new_queries(steady):
+        name = judged.candidate.name
+        if name == LEARNED:  # one new template may read several times as much of it
             return True
+        if why_too_thin(self.train):
+            return name == STEADY
         return judged.is_worse_for_new_queries(plain, SLACK if name == STEADY else 0.0)
 
     def bloom_filters(self, snapshot: Snapshot, keys: Keys | None) -> dict[str, BloomFilterEffect]:
@@ -339,11 +339,10 @@ def _leave_out(keys: Keys) -> Fitting:
 
 def _relearn(best: Candidate, log: QueryLog, usable: Sequence[NameParts]) -> Keys | None:
     """Return the layout that was learned as the whole log asks for it, and others as they are."""
-    if best.name not in {LEARNED, STEADY}:
+    if best.name != STEADY:
         return best.keys
     filters = to_boxes(log.filters)
-    fit = learn_keys if best.name == LEARNED else steady_keys
-    return fit(filters, weigh_columns(filters, usable))
+    return steady_keys(filters, weigh_columns(filters, usable))
 
 
 def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:
