@@ -87,7 +87,8 @@ class Keys:
 
     Attributes:
         weights: Weight of each column, by name.
-        filters: The filters; empty: the columns are cut in turn.
+        filters: The filters; empty: the columns are cut in turn. With filters, columns with a
+            weight above 1 are cut nearly as often.
     """
 
     weights: Mapping[str, float]

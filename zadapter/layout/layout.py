@@ -56,7 +56,8 @@ class Request:
     columns: tuple[NameParts, ...]
     """Key columns, as spelled in the table's schema."""
     weights: tuple[float, ...]
-    """Number of levels of each column, relative to the others; all 1.0 is a plain cycle."""
+    """Number of levels of each column, relative to the others; all 1.0 is a plain cycle. With
+    filters, these choose, but for columns above 1.0 (:mod:`zadapter.layout.learned`)."""
     curve: Curve = Curve.ADAPTIVE
     target_file_size: int
     """Target size of a written file, in bytes."""
