@@ -138,3 +138,51 @@ def test_other_threads_get_no_signals(context):
     thread.join()
 
     assert seen == [(1, signal.default_int_handler)]
+
+
+def test_another_thread_ends_the_run_of_a_thread(context):
+    """A thread gets no signals: the watch that it was given stands for them."""
+    watch, ended = interrupts.Watch(""), []
+
+    def run():
+        with interrupts.watching(watch), interruptible(context):
+            context.job()
+
+    def thread():
+        try:
+            run()
+        except Interrupted as error:
+            ended.append(str(error))
+
+    other = threading.Thread(target=thread)
+    other.start()
+    watch.note(signal.SIGINT, None)
+    other.join()
+
+    assert ended == ["interrupted; nothing was committed"]
+
+
+def test_a_commit_of_a_thread_defers_its_watch(context):
+    """As in the main thread: what has landed is in the error, and nothing is sent after it."""
+    watch, sent, ended = interrupts.Watch(""), [], []
+
+    @defer_signals
+    def commit():
+        sent.append(watch.deferring)
+        watch.note(signal.SIGINT, None)
+        return Landed(version=7, change=None, attempts=1, stale=(), doubtful=False)
+
+    def thread():
+        try:
+            with interrupts.watching(watch), interruptible(context):
+                commit()
+                commit()
+        except Interrupted as error:
+            ended.append(str(error))
+
+    other = threading.Thread(target=thread)
+    other.start()
+    other.join()
+
+    assert sent == [True]
+    assert ended == ["interrupted; versions committed by this call: 7"]

@@ -109,6 +109,8 @@ _watches: list[Watch] = []
 """Watches of the runs in the main thread, innermost last."""
 _held: ContextVar[Watch | None] = ContextVar("zadapter_held", default=None)
 """Watch of the block of :func:`holding_signals` around, also in threads with its context."""
+_given: ContextVar[Watch | None] = ContextVar("zadapter_given", default=None)
+"""Watch of the block of :func:`watching` around."""
 
 
 def terminate(number: int, _frame: FrameType | None) -> NoReturn:
@@ -163,9 +165,9 @@ def defer_signals(commit: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(commit)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        if threading.current_thread() is not threading.main_thread() or not _watches:
+        watch = _innermost()
+        if watch is None:
             return commit(*args, **kwargs)
-        watch = _watches[-1]
         watch.deferring = True
         try:
             if watch.is_ending:
@@ -186,10 +188,10 @@ def accepting_signals() -> Iterator[None]:
     Raises:
         Interrupted: A signal has arrived; no commit of the block was sent.
     """
-    if threading.current_thread() is not threading.main_thread() or not _watches:
+    watch = _innermost()
+    if watch is None:
         yield
         return
-    watch = _watches[-1]
     watch.deferring = False
     try:
         yield
@@ -203,8 +205,9 @@ def accepting_signals() -> Iterator[None]:
 def interruptible(context: Any, advice: str = "") -> Iterator[None]:
     """Tag the Spark jobs of a run; a signal cancels them and ends the run.
 
-    Outside the main thread, where no signals arrive, jobs are only tagged. A handler of the caller
-    runs when its signal arrives; if it raises an exception, that ends the run.
+    Outside the main thread, where no signals arrive, jobs are only tagged, unless the thread has a
+    watch (:func:`watching`). A handler of the caller runs when its signal arrives; if it raises an
+    exception, that ends the run.
 
     Args:
         context: The SparkContext.
@@ -219,15 +222,37 @@ def interruptible(context: Any, advice: str = "") -> Iterator[None]:
     context.addJobTag(tag)
     context.setInterruptOnCancel(True)
     try:
-        if threading.current_thread() is not threading.main_thread():
+        watch = Watch(advice) if _is_main() else _given.get()
+        if watch is None:
             yield
             return
-        with _watch_signals(context, tag, Watch(advice)):
+        with _watch_signals(context, tag, watch):
             yield
     finally:
         with ignoring_errors():  # the JVM may be gone
             context.removeJobTag(tag)
             context.setLocalProperty(_ON_CANCEL, before)
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Let a watch end the runs of this thread, which gets no signals: another thread notes one."""
+    token = _given.set(watch)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def _innermost() -> Watch | None:
+    """Return the watch of the innermost run in this thread; None if there is none."""
+    if not _is_main():
+        return _given.get()
+    return _watches[-1] if _watches else None
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
@@ -240,7 +265,7 @@ def holding_signals() -> Iterator[Watch]:
     watch, taken = Watch(""), dict[int, Any]()
     token = _held.set(watch)
     try:
-        if threading.current_thread() is threading.main_thread():
+        if _is_main():
             _take_over(watch, taken)
         yield watch
     finally:
@@ -266,8 +291,9 @@ def _watch_signals(context: Any, tag: str, watch: Watch) -> Iterator[None]:
     canceller = threading.Thread(target=cancel, args=(context, tag, watch, ended), daemon=True)
     canceller.start()
     try:
-        _watches.append(watch)
-        _take_over(watch, taken)
+        if _is_main():
+            _watches.append(watch)
+            _take_over(watch, taken)
         yield
     except Exception as error:
         if not watch.is_ending:
