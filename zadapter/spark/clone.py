@@ -90,7 +90,7 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     """
     gateway = java_classes(spark)
     java_clone = java_session(spark).cloneSession()
-    clone = spark_api.to_python_session(spark, java_clone)
+    clone = spark_api.to_python_session(spark.sparkContext, java_clone)
     spark_names.follow(spark, clone)  # Spark clones settings and views, but not USE
     user_values = {key: str(spark.conf.get(key)) for key in spark_api.MOVING}
     _reset(clone, expressions=expressions)

@@ -281,7 +281,7 @@ def _session_of_thread(active: SparkSession) -> SparkSession:
     for known in (active, first):
         if known is not None and java_session(known).equals(in_java.get()):
             return known
-    return to_python_session(active, in_java.get())
+    return to_python_session(active.sparkContext, in_java.get())
 
 
 def _apply(running: SparkSession, conf: Mapping[str, str]) -> None:

@@ -5,12 +5,13 @@ bounds of the stored values, so formats refuse such a session where it matters.
 """
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import RDD
+from pyspark import RDD, SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -23,6 +24,8 @@ _BYTEWISE = "UTF8_BINARY"
 """The collation of texts that are compared by their bytes."""
 _SEED = 42
 """Seed of Spark's hash partitioning (``HashPartitioning``)."""
+_making = threading.Lock()
+"""Held while a session of PySpark is made, since that changes RDD for a moment."""
 _ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 MOVING = {
@@ -47,12 +50,13 @@ def to_arrow(rows: DataFrame) -> pa.Table:
     return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
 
-def to_python_session(spark: SparkSession, java: Any) -> SparkSession:
-    """Return PySpark's session of a Java session of the same context as *spark*."""
-    to_df = RDD.toDF
-    session = SparkSession(spark.sparkContext, java)
-    # PySpark binds RDD.toDF to the session that was created last
-    RDD.toDF = to_df  # type: ignore[method-assign]
+def to_python_session(context: SparkContext, java: Any) -> SparkSession:
+    """Return PySpark's session of a Java session of the context."""
+    with _making:
+        to_df = RDD.toDF
+        session = SparkSession(context, java)
+        # PySpark binds RDD.toDF to the session that was created last
+        RDD.toDF = to_df  # type: ignore[method-assign]
     return session
 
 
