@@ -45,7 +45,7 @@ def test_the_wheel_holds_the_two_source_roots_and_nothing_else(wheel):
         for root in (ROOT, ROOT / "backends")
         for package in PACKAGES
         for path in (root / package).rglob("*")
-        if path.suffix in {".py", ".typed", ".properties"}
+        if path.suffix in {".py", ".typed", ".properties", ".java"}
     }
 
     names = set(wheel.namelist())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from zadapter.api.history import history, publish, restore, vacuum
     from zadapter.api.migrate import migrate
     from zadapter.api.optimize import optimize, plan
+    from zadapter.api.procedures import register_procedures
     from zadapter.api.read import files, read
     from zadapter.base.commit_attempts import Backoff
     from zadapter.inspection.advice import Advice
@@ -70,6 +71,7 @@ __all__ = [
     "progress",
     "publish",
     "read",
+    "register_procedures",
     "restore",
     "vacuum",
     "zvalue",
@@ -109,6 +111,7 @@ _HOME = {
     "progress": "zadapter.report.progress",
     "publish": "zadapter.api.history",
     "read": "zadapter.api.read",
+    "register_procedures": "zadapter.api.procedures",
     "restore": "zadapter.api.history",
     "vacuum": "zadapter.api.history",
     "plan": "zadapter.api.optimize",

@@ -18,9 +18,9 @@ from zadapter.cli.app import app
 NOT_FUNCTIONS = {"Backoff", "Cleanup", "Commit", "Curve", "Deletion", "Lake", "Layout"}
 NOT_FUNCTIONS |= {"Migration", "Plan", "Publication", "WriteResult"}
 RESULTS = {"Advice", "Analysis", "Audit", "Explanation", "LakeReport", "Report"}
-NOT_COMMANDS = {"Keys", "progress", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
-DEMO = "demo"
-"""The command that makes a table of its own, and is no function."""
+NOT_COMMANDS = {"Keys", "progress", "register_procedures", *NOT_FUNCTIONS, *RESULTS, "zvalue"}
+ALONE = {"demo", "serve"}
+"""Commands that are no functions: a table of its own, and a server until Ctrl-C."""
 OF_EVERY_COMMAND = {"conf", "as_json", "quiet", "verbose"}
 OWN = {
     "advise": {"plot", "html"},
@@ -151,10 +151,10 @@ def commands():
 
 def test_every_public_function_has_a_command():
     """Whoever finds a function in the documents finds it on the command line."""
-    assert set(commands()) == set(zadapter.__all__) - NOT_COMMANDS | {DEMO}
+    assert set(commands()) == set(zadapter.__all__) - NOT_COMMANDS | ALONE
 
 
-@pytest.mark.parametrize("name", sorted(commands().keys() - {DEMO}))
+@pytest.mark.parametrize("name", sorted(commands().keys() - ALONE))
 def test_commands_offer_what_the_functions_take(name):
     """An option means what the keyword means, and has the same default."""
     offered = inspect.signature(commands()[name]).parameters

@@ -1,0 +1,213 @@
+"""Statements ``CALL zadapter.system.*`` of Spark's SQL, which run in this process."""
+
+import inspect
+import json
+import threading
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.errors import AnalysisException, IllegalArgumentException
+from pyspark.sql import functions as F
+
+import zadapter
+from zadapter.api.procedures import PROCEDURES, PYTHON_ONLY, TYPES
+from zadapter.base.interrupts import interruptible
+from zadapter.errors import UsageError
+from zadapter.spark import procedures
+from zadapter.spark.jvm.gateway import jvm_of
+from zadapter.spark.procedures import Procedure
+
+ROWS = 4_000
+WAIT = 60
+"""Seconds after which a test gives up."""
+
+
+@pytest.fixture(scope="module")
+def sql(spark):
+    """A session with the procedures, and none that other tests use."""
+    session = spark.newSession()
+    zadapter.register_procedures(session)
+    return session
+
+
+@pytest.fixture
+def lake(sql, tmp_path):
+    """Makes Delta tables of rows in no order, in a database of their own."""
+    sql.sql(f"CREATE DATABASE procedures LOCATION '{tmp_path.as_uri()}'")
+
+    def make(name, columns):
+        rows = sql.range(ROWS).select("id", *(F.expr(each) for each in columns)).repartition(8)
+        rows.write.format("delta").saveAsTable(f"procedures.{name}")
+        return tmp_path / name
+
+    yield make
+    sql.sql("DROP DATABASE procedures CASCADE")
+
+
+def ids(path, version=None):
+    """Return the rows of a Delta table, as delta-rs reads them."""
+    table = DeltaTable(path, version=version).to_pyarrow_table()
+    return sorted(map(tuple, (each.values() for each in table.to_pylist())))
+
+
+def test_a_statement_clusters_a_table(sql, lake):
+    """Its row has the figures of the report, and delta-rs sees the same rows in fewer files."""
+    path = lake("events", ["pmod(xxhash64(id), 1000) AS a"])
+
+    (row,) = sql.sql(
+        "CALL zadapter.system.optimize(table => 'procedures.events', by => array('a'), "
+        "target_file_size => '8KB', max_files => 100, max_rebase => 0.5, verify => 'checksum')"
+    ).collect()
+
+    report = json.loads(row.report)
+    assert (row.version, row.versions, row.files_removed) == (1, [1], 8)
+    assert row.rows_added == report["rows_added"] == ROWS
+    assert row.share_after == report["share_after"] < row.share_before
+    actions = pa.table(DeltaTable(path).get_add_actions(flatten=True)).to_pylist()
+    bounds = sorted((each["min.a"], each["max.a"]) for each in actions)
+    assert len(bounds) == row.files_added > 1
+    assert all(low[1] <= high[0] for low, high in pairwise(bounds))
+    assert ids(path) == ids(path, version=0)
+
+
+def test_a_statement_runs_in_its_session(spark, sql, lake):
+    """Its current database and its settings count, not those of the session that registered."""
+    lake("t", ["id % 7 AS a"])
+    client = spark.newSession()
+    client.sql("USE procedures")
+
+    (row,) = client.sql("CALL zadapter.system.explain('t', 'a < 3 AND id >= 0')").collect()
+
+    assert (row.files, row.rows, row.version) == (8, ROWS, 0)
+    with pytest.raises(IllegalArgumentException, match=r"\bt\b"):
+        sql.sql("CALL zadapter.system.explain('t', 'a < 3')")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "keywords"),
+    [
+        (
+            "plan",
+            "queries => array('a = 7', 'a < 50'), max_bytes => '1GB', row_groups => 4",
+            {"by": "auto", "queries": ["a = 7", "a < 50"], "max_bytes": "1GB", "row_groups": 4},
+        ),
+        ("analyze", "queries => array('a = 7'), by => array('a')", {"queries": "a = 7", "by": "a"}),
+        ("explain", "where => 'a = 7', row_groups => true", {"where": "a = 7", "row_groups": True}),
+    ],
+)
+def test_a_procedure_does_what_the_function_does(sql, lake, name, arguments, keywords):
+    """With the same arguments, in SQL's types: the whole report is the same."""
+    lake("t", ["pmod(xxhash64(id), 1000) AS a"])
+
+    (row,) = sql.sql(f"CALL zadapter.system.{name}('procedures.t', {arguments})").collect()
+
+    found = getattr(zadapter, name)("procedures.t", **keywords, spark=sql)
+    assert json.loads(row.report) == json.loads(json.dumps(found.to_dict(), default=str))
+
+
+def test_an_error_is_that_of_the_function(sql, lake):
+    """Of a map of maps, too."""
+    lake("t", [])
+
+    with pytest.raises(UsageError) as raised:
+        zadapter.plan("procedures.t", by=["id"], tiers={"id": {"hot": "2d"}}, spark=sql)
+    with pytest.raises(IllegalArgumentException) as error:
+        sql.sql(
+            "CALL zadapter.system.plan('procedures.t', by => array('id'), "
+            "tiers => map('id', map('hot', '2d')))"
+        )
+
+    assert str(raised.value) in str(error.value)
+
+
+def test_every_parameter_has_its_type():
+    """Those whose type is not stated take texts in Python, too."""
+    functions = [getattr(zadapter, each.name) for each in PROCEDURES]
+    taken = {
+        (parameter.name, str(parameter.annotation))
+        for function in functions
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name not in PYTHON_ONLY
+    }
+
+    assert {name for name, _ in taken} >= {*TYPES}
+    assert [name for name, type_ in taken if name not in TYPES and "str" not in type_] == []
+
+
+def test_other_names_are_refused(spark, sql):
+    """A procedure that there is not, and a catalog that the user has already."""
+    with pytest.raises(AnalysisException, match=r"`zadapter`\.`system`\.`optimise`"):
+        sql.sql("CALL zadapter.system.optimise('t')")
+    other = spark.newSession()
+    other.conf.set("spark.sql.catalog.zadapter", "com.example.Catalog")
+    with pytest.raises(UsageError, match=r"com\.example\.Catalog"):
+        zadapter.register_procedures(other)
+
+
+def toy(name, run):
+    """Return a procedure without arguments that answers with one number."""
+    return Procedure(
+        name=name,
+        description="A test's",
+        parameters="`n` BIGINT",
+        columns="n BIGINT",
+        run=lambda session, given: [{"n": run(session, given)}],
+    )
+
+
+def statement(sql, text, answers):
+    """Start a statement in a thread; its rows or its error go to a list."""
+
+    def run():
+        try:
+            answers.append((sql.sql(text).collect()[0].n, None))
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            answers.append((None, str(error)))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_statements_run_side_by_side(spark, sql):
+    """Neither of two clients waits for the other: each answers when both have begun."""
+    both, answers = threading.Barrier(2, timeout=WAIT), []
+    procedures.register(sql, [toy("meet", lambda _, given: both.wait() * 0 + given["n"])])
+
+    clients = [
+        statement(spark.newSession(), f"CALL zadapter.system.meet({n})", answers) for n in (1, 2)
+    ]
+    for client in clients:
+        client.join(WAIT)
+
+    assert sorted(answers) == [(1, None), (2, None)]
+
+
+def test_an_interrupted_statement_ends_its_run(sql):
+    """The Spark jobs of the run are cancelled, and the error says what was committed."""
+    java, begun, answers = [], threading.Event(), []
+
+    def run(session, _):
+        with interruptible(session.sparkContext):
+            begun.set()
+            return session.range(10**15).selectExpr("sum(id % 7)").collect()[0][0]
+
+    procedures.register(sql, [toy("endless", run)])
+
+    def call():
+        java.append(jvm_of(sql).java.lang.Thread.currentThread())
+        statement_of = sql.sql
+        try:
+            answers.append(statement_of("CALL zadapter.system.endless()").collect())
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            answers.append(str(error))
+
+    client = threading.Thread(target=call, daemon=True)
+    client.start()
+    assert begun.wait(WAIT)
+    java[0].interrupt()
+    client.join(WAIT)
+
+    assert ["interrupted; nothing was committed" in each for each in answers] == [True]

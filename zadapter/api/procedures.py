@@ -1,0 +1,184 @@
+"""``register_procedures``: the public functions as procedures of Spark's SQL."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from zadapter.api.advise import advise
+from zadapter.api.analyze import analyze
+from zadapter.api.explain import explain
+from zadapter.api.history import history
+from zadapter.api.optimize import optimize, plan
+from zadapter.inspection.advice import Advice
+from zadapter.inspection.analysis import Analysis
+from zadapter.inspection.explanation import Explanation
+from zadapter.planning.options import AUTO
+from zadapter.report.facts import Facts
+from zadapter.report.optimize_report import Report
+from zadapter.spark import procedures, sessions
+from zadapter.spark.procedures import Procedure
+from zadapter.table.snapshot import Commit
+
+Row = Mapping[str, Any]
+
+_NAMES = "ARRAY<STRING>"
+TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("by", "queries", "bloom_filters"), _NAMES),
+    **dict.fromkeys(("max_files", "max_concurrent_jobs", "row_groups", "sample_files"), "BIGINT"),
+    **dict.fromkeys(("max_seconds", "max_rebase", "holdout"), "DOUBLE"),
+    **dict.fromkeys(("collect_stats", "force", "matches", "plan"), "BOOLEAN"),
+    "tiers": "MAP<STRING, MAP<STRING, STRING>>",
+}
+"""Types of parameters in SQL, unless they are texts."""
+_OWN_TYPES = {"analyze": {"row_groups": "BOOLEAN"}, "explain": {"row_groups": "BOOLEAN"}}
+"""Types of parameters that another function has with another type, by the function."""
+PYTHON_ONLY = {"spark", "backoff", "candidates"}
+"""Parameters of functions that procedures do not have."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_READ = "table STRING, format STRING, version BIGINT"
+_REPORT = "report STRING"
+"""The last column: the whole result, as the command line prints it with --json."""
+_OPTIMIZED = (
+    "table STRING, version BIGINT, versions ARRAY<BIGINT>, files_removed BIGINT, "
+    "files_added BIGINT, bytes_removed BIGINT, bytes_added BIGINT, rows_added BIGINT, "
+    "share_before DOUBLE, share_after DOUBLE, seconds DOUBLE"
+)
+_PLANNED = (
+    "columns ARRAY<STRING>, curve STRING, files_before BIGINT, files_rewritten BIGINT, "
+    "files_written BIGINT, bytes_rewritten BIGINT, rows BIGINT, share_before DOUBLE, "
+    "share_after DOUBLE, gain DOUBLE"
+)
+_ANALYZED = (
+    "by ARRAY<STRING>, files BIGINT, rows BIGINT, bytes BIGINT, small_files BIGINT, "
+    "share DOUBLE, due BOOLEAN, verdict STRING"
+)
+_EXPLAINED = (
+    "files BIGINT, rows BIGINT, bytes BIGINT, files_kept BIGINT, rows_kept BIGINT, "
+    "bytes_kept BIGINT"
+)
+_ADVISED = (
+    "by ARRAY<STRING>, bloom_filters ARRAY<STRING>, entries BIGINT, filters BIGINT, rows BIGINT"
+)
+_COMMIT = (
+    "version BIGINT, timestamp TIMESTAMP, operation STRING, id STRING, files_added BIGINT, "
+    "files_removed BIGINT, rows_added BIGINT, rows_removed BIGINT"
+)
+
+
+def register_procedures(spark: SparkSession | None = None) -> None:
+    """Let statements ``CALL zadapter.system.optimize(...)`` of Spark's SQL call zadapter.
+
+    The procedures ``optimize``, ``plan``, ``analyze``, ``explain``, ``advise`` and ``history`` take
+    the arguments of the functions with these names. They run in this process, in the session of the
+    statement: that of *spark*, or one that Spark makes later, such as one for a client of the
+    Thrift server or of a Spark Connect server in this process. A second call changes nothing.
+
+    Example:
+        ``zadapter.register_procedures(spark)``, and then
+        ``spark.sql("CALL zadapter.system.optimize(table => 'db.t', by => array('a', 'b'))")``
+
+    Args:
+        spark: A Spark session. Defaults to the running session, or a new one.
+
+    Raises:
+        SessionError: Spark is older than 4.0, or the session is stopped.
+        UsageError: The session has another catalog named ``zadapter``.
+    """
+    session = sessions.default({}, None, ()) if spark is None else spark
+    procedures.register(session, PROCEDURES)
+
+
+def _document(result: Facts) -> dict[str, Any]:
+    """Return the fields of a result as JSON values, and all of them as ``report``."""
+    document = result.to_dict()
+    return {**document, "report": json.dumps(document, default=str)}
+
+
+def _optimized(report: Report) -> Row:
+    seconds = report.seconds.get("total")
+    return {**_document(report), "share_before": report.share_before, "seconds": seconds}
+
+
+def _analyzed(analysis: Analysis) -> Row:
+    totals = analysis.totals
+    counts = {"files": totals.files, "rows": totals.rows, "bytes": totals.bytes}
+    return {**_document(analysis), **counts, "due": analysis.due, "verdict": analysis.verdict}
+
+
+def _explained(explanation: Explanation) -> Row:
+    totals, kept = explanation.totals, explanation.kept
+    counts = {"files": totals.files, "rows": totals.rows, "bytes": totals.bytes}
+    left = {"files_kept": kept.files, "rows_kept": kept.rows, "bytes_kept": kept.bytes}
+    return {**_document(explanation), **counts, **left}
+
+
+def _advised(advice: Advice) -> Row:
+    keys = None if advice.best is None else [*advice.best.weights]
+    return {**_document(advice), "by": keys, "bloom_filters": [*advice.bloom_filters]}
+
+
+def _committed(commit: Commit) -> Row:
+    microseconds = (commit.timestamp - _EPOCH) // timedelta(microseconds=1)
+    return {**asdict(commit), "timestamp": microseconds}
+
+
+def _procedure(
+    function: Callable[..., Any], columns: str, rows: Callable[[Any], list[Row]]
+) -> Procedure:
+    """Return a public function as a procedure.
+
+    Args:
+        function: The function.
+        columns: Columns of its rows, in DDL.
+        rows: Returns the rows for its result.
+    """
+    name = function.__name__
+    own = {**TYPES, **_OWN_TYPES.get(name, {})}
+    parameters = [
+        f"`{p.name}` {own.get(p.name, 'STRING')}" + (" NOT NULL" if p.default is p.empty else "")
+        for p in inspect.signature(function).parameters.values()
+        if p.name not in PYTHON_ONLY
+    ]
+
+    def run(session: SparkSession, given: Row) -> list[Row]:
+        return rows(function(**_arguments(name, given), spark=session))
+
+    return Procedure(
+        name=name,
+        description=str(inspect.getdoc(function)).partition("\n")[0].replace("*", ""),
+        parameters=", ".join(parameters),
+        columns=columns,
+        run=run,
+    )
+
+
+def _arguments(name: str, given: Row) -> Row:
+    """Return the arguments of a function for those of a statement.
+
+    One text in ``queries`` may be the path of a log. ``queries`` alone choose the key columns.
+    """
+    queries = given.get("queries")
+    if queries is None:
+        return given
+    chosen = {"by": AUTO} if name in {"optimize", "plan"} and "by" not in given else {}
+    return {**given, **chosen, "queries": queries[0] if len(queries) == 1 else queries}
+
+
+def _one(row: Callable[[Any], Row]) -> Callable[[Any], list[Row]]:
+    return lambda result: [row(result)]
+
+
+PROCEDURES = (
+    _procedure(optimize, f"{_OPTIMIZED}, {_REPORT}", _one(_optimized)),
+    _procedure(plan, f"{_READ}, {_PLANNED}, {_REPORT}", _one(_document)),
+    _procedure(analyze, f"{_READ}, {_ANALYZED}, {_REPORT}", _one(_analyzed)),
+    _procedure(explain, f"{_READ}, {_EXPLAINED}, {_REPORT}", _one(_explained)),
+    _procedure(advise, f"{_READ}, {_ADVISED}, {_REPORT}", _one(_advised)),
+    _procedure(history, _COMMIT, lambda commits: [*map(_committed, commits)]),
+)
+"""The procedures of the catalog."""

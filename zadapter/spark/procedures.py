@@ -1,0 +1,140 @@
+"""Procedures of Spark's SQL that run in this process.
+
+A statement waits in the JVM. A thread of Python takes its request by a call of Java, as all calls
+are made: no port is opened for it. Each request then has a thread of its own, with the session and
+the properties of the statement.
+"""
+
+import json
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from zadapter.base.interrupts import Interrupted, Watch, ignoring_errors, watching
+from zadapter.base.secrets import mask_secrets
+from zadapter.errors import SessionError, UsageError, ZadapterError
+from zadapter.spark.compat.spark_api import to_python_session
+from zadapter.spark.jvm import procedure_catalog
+from zadapter.spark.jvm.gateway import has_own_threads, jvm_of
+from zadapter.spark.jvm.procedure_catalog import CATALOG
+from zadapter.spark.jvm.spark_classes import activate
+from zadapter.spark.sessions import check_usable
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Procedure:
+    """A procedure of the catalog."""
+
+    name: str
+    description: str
+    parameters: str
+    """Columns in DDL; those that may be null are optional."""
+    columns: str
+    """Columns of the rows that it returns, in DDL."""
+    run: Callable[[SparkSession, Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+    """Returns the rows as JSON values, for the session of the statement and its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Calls:
+    """The procedures that this process runs for a JVM, and the calls that are under way."""
+
+    procedures: dict[str, Procedure] = field(default_factory=dict)
+    running: dict[Any, tuple[Watch, threading.Thread]] = field(default_factory=dict)
+
+
+_calls: WeakKeyDictionary[Any, _Calls] = WeakKeyDictionary()
+"""What this process runs, by the JVM."""
+
+
+def register(spark: SparkSession, procedures: Iterable[Procedure]) -> None:
+    """Add the catalog of procedures to a session, and to all sessions that Spark makes later.
+
+    Raises:
+        SessionError: Spark is too old, or the session is stopped or has no threads of its own.
+        UsageError: The session has another catalog with the same name.
+    """
+    if not procedure_catalog.has_procedures(check_usable(spark)):
+        raise SessionError(
+            f"Spark {spark.version} has no procedures; use Spark 4.0 or later, or call zadapter in "
+            "Python or on the command line"
+        )
+    if not has_own_threads(spark):
+        raise SessionError("procedures need PySpark's pinned threads; unset PYSPARK_PIN_THREAD")
+    if other := procedure_catalog.other_catalog(spark):
+        raise UsageError(
+            f"the session has another catalog named {CATALOG}, {other}; give it another name"
+        )
+    known = {procedure.name: procedure for procedure in procedures}
+    for name, procedure in known.items():
+        procedure_catalog.define(spark, name, procedure.description, procedure.parameters)
+    procedure_catalog.add_to_sessions(spark)
+    jvm = jvm_of(spark)
+    is_first = jvm not in _calls
+    calls = _calls.setdefault(jvm, _Calls())
+    calls.procedures.update(known)
+    if is_first:
+        arguments = (spark, calls)
+        threading.Thread(target=_answer_all, args=arguments, daemon=True).start()
+
+
+def end_calls(spark: SparkSession) -> None:
+    """End the calls under way as Ctrl-C ends a call, and wait for their ends."""
+    running = [*_calls[jvm_of(spark)].running.values()]
+    for watch, _ in running:
+        watch.note(signal.SIGINT, None)
+    for _, thread in running:
+        thread.join()
+
+
+def _answer_all(spark: SparkSession, calls: _Calls) -> None:
+    """Answer the requests of a JVM until it ends."""
+    while (request := procedure_catalog.take(spark)) is not None:
+        if not request.interrupted():
+            watch = Watch("")
+            arguments = (request, calls, watch)
+            thread = threading.Thread(target=_answer, args=arguments, daemon=True)
+            calls.running[request] = watch, thread
+            thread.start()
+        elif request in calls.running:
+            calls.running[request][0].note(signal.SIGINT, None)
+
+
+def _answer(request: Any, calls: _Calls, watch: Watch) -> None:
+    """Run a procedure, and answer with its rows or its error."""
+    try:
+        procedure = calls.procedures[request.procedure()]
+        rows = _run(request, procedure, watch)
+        request.answer(procedure.columns, json.dumps(rows))
+    except BaseException as error:  # noqa: BLE001 - the statement has it
+        with ignoring_errors():  # the JVM may be gone
+            request.fail(_message(error), isinstance(error, UsageError))
+    finally:
+        del calls.running[request]
+
+
+def _run(request: Any, procedure: Procedure, watch: Watch) -> Sequence[Mapping[str, Any]]:
+    context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way
+    if context is None:
+        raise SessionError("the Spark session of the statement is stopped")
+    procedure_catalog.use_properties(context, request)
+    session = to_python_session(context, request.session())
+    with activate(session), watching(watch):
+        return procedure.run(session, json.loads(request.arguments()))
+
+
+def _message(error: BaseException) -> str:
+    """Return the text of an error for a statement."""
+    if isinstance(error, ZadapterError | Interrupted):
+        return mask_secrets(str(error))
+    _logger.error("a procedure failed", exc_info=error)
+    return mask_secrets(f"{type(error).__name__}: {error}")
