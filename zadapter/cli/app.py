@@ -18,6 +18,7 @@ from zadapter.cli.maintain_command import maintain
 from zadapter.cli.migrate_command import migrate
 from zadapter.cli.results import accept_any_text
 from zadapter.cli.rewrite import cluster
+from zadapter.cli.serve import serve
 
 
 class _Group(TyperGroup):
@@ -48,7 +49,7 @@ for _verb in (
     *(migrate, rows.files, rows.read, versions.history),
     *(rows.append, rows.delete, rows.overwrite),
     *(versions.restore, versions.publish, versions.vacuum),
-    demo,
+    *(serve, demo),
 ):
     app.command(_verb.__name__, cls=Command)(command(_verb))
 

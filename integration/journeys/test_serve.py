@@ -1,0 +1,119 @@
+"""``zadapter serve``: clients of SQL, in processes of their own, cluster a table by CALL."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyspark
+import pytest
+from deltalake import DeltaTable
+
+from integration.kit.network import HOST
+from integration.kit.servers import answers, free_port, wait_for
+from integration.kit.witnesses import FILES, delta_table, of_delta, of_files
+
+ROWS = 60_000
+SPARK_HOME = Path(pyspark.__file__).parent
+CONNECT = """
+import json, sys
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+(row,) = spark.sql(
+    "CALL zadapter.system.optimize(table => 'lake/events', by => array('a'), "
+    "target_file_size => '64KB')"
+).collect()
+try:
+    spark.sql("CALL zadapter.system.optimize('lake/none')").collect()
+except PySparkException as error:
+    message = str(error)
+print(json.dumps([row.version, row.rows_added, row.share_after < row.share_before, message]))
+"""
+OPTIMIZE = (
+    "CALL zadapter.system.optimize(table => 'delta.`{}`', by => array('a'), "
+    "target_file_size => '64KB');"
+)
+
+
+@contextmanager
+def served(user, *options, ports):
+    """Run the server until Ctrl-C, and check that it ends as if nothing were wrong."""
+    with (
+        (user.folder / "log").open("w") as log,
+        subprocess.Popen(
+            ["zadapter", "serve", *map(str, options)], cwd=user.folder,
+            env=user.environment(SPARK_DRIVER_MEMORY="1g"), stdout=log, stderr=log,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        ) as server,
+    ):  # fmt: skip
+        try:
+            wait_for(server, lambda: all(map(answers, ports)))
+            yield
+        finally:
+            os.killpg(server.pid, signal.SIGINT)
+            ended = server.wait()
+    assert ended == 0, (user.folder / "log").read_text()[-5_000:]
+
+
+def beeline(user, port, *statements):
+    """Run statements by Hive's client; return the exit code, rows and errors."""
+    program = str(SPARK_HOME / "bin" / "beeline")
+    answer = user.call(
+        program, "-u", f"jdbc:hive2://{HOST}:{port}", "-n", "anyone", "--outputformat=csv2",
+        "--silent=true", "-e", " ".join(statements), SPARK_HOME=str(SPARK_HOME),
+    )  # fmt: skip
+    return answer.returncode, answer.stdout, answer.stderr
+
+
+def largest_overlap(table):
+    """Return how many live files may hold one value of the key, by their bounds in the log."""
+    actions = pa.table(DeltaTable(table).get_add_actions(flatten=True)).to_pylist()
+    return max(
+        sum(each["min.a"] <= one["min.a"] <= each["max.a"] for each in actions) for one in actions
+    )
+
+
+@pytest.mark.slow
+def test_clients_of_thrift_and_connect(user):
+    """One table each; the rows stay, filters on the key open fewer files, Ctrl-C ends both."""
+    thrift, connect = free_port(), free_port()
+    tables = {name: user.folder / "lake" / name for name in ("events", "visits")}
+    for table in tables.values():
+        delta_table(str(table), ROWS)
+    before = {name: of_delta(str(table)) for name, table in tables.items()}
+    assert {*map(largest_overlap, tables.values())} == {FILES}
+
+    with served(user, "--port", thrift, "--connect-port", connect, ports=(thrift, connect)):
+        printed = user.python(CONNECT, f"sc://{HOST}:{connect}")
+        version, rows, saved, message = json.loads(printed)
+        code, printed, errors = beeline(user, thrift, OPTIMIZE.format(tables["visits"]))
+        failed = beeline(user, thrift, "CALL zadapter.system.analyze('lake/none');")
+
+    assert (version, rows, saved) == (FILES, ROWS, True)  # one run: CALL ran once
+    assert "lake/none" in message
+    assert code == 0, errors
+    header, row = printed.strip().splitlines()[:2]
+    assert header.startswith("table,version,versions,files_removed")
+    assert str(tables["visits"]) in row
+    assert failed[0] != 0
+    assert "lake/none" in failed[2]
+    for name, table in tables.items():
+        assert of_delta(str(table)) == of_files(DeltaTable(table).file_uris()) == before[name]
+        assert largest_overlap(table) <= 2  # a value may lie on a bound
+
+
+@pytest.mark.slow
+def test_a_port_in_use(user):
+    """One line, and nothing is started."""
+    with socket.create_server((HOST, 0)) as other:
+        port = other.getsockname()[1]
+        answer = user.call("zadapter", "serve", "--port", str(port))
+
+    assert answer.returncode == 1
+    assert f"{HOST}:{port}" in answer.stderr

@@ -1,0 +1,60 @@
+"""Servers for clients of SQL, in the JVM of a session with zadapter's procedures."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from zadapter.api.procedures import register_procedures
+from zadapter.base.translate_errors import translate_errors
+from zadapter.errors import SessionError
+from zadapter.spark.jvm import servers
+from zadapter.spark.procedures import end_calls
+
+
+@contextmanager
+def serving(spark: SparkSession, host: str, port: int, connect_port: int | None) -> Iterator[None]:
+    """Register the procedures, and run servers that reach them.
+
+    Args:
+        spark: A session; clients get sessions of the same context.
+        host: Address that the servers listen at.
+        port: Port of the Thrift server.
+        connect_port: Port of a Spark Connect server; None: there is none.
+
+    Raises:
+        SessionError: Spark is too old or lacks a server, or a port is in use.
+    """
+    for each in (port, *([] if connect_port is None else [connect_port])):
+        _check_free(host, each)
+    register_procedures(spark)
+    with ExitStack() as running:
+        with translate_errors("the server"):
+            thrift = _found(servers.start_thrift(spark, host, port), "Thrift")
+            running.callback(thrift.stop)
+            if connect_port is not None:
+                connect = _found(servers.start_connect(spark, host, connect_port), "Connect")
+                running.callback(servers.stop_connect, spark, connect)
+        running.callback(end_calls, spark)
+        yield
+
+
+def _found(server: Any, name: str) -> Any:
+    if server is None:
+        raise SessionError(
+            f"Spark's jars have no {name} server; install PySpark from the package index, whose "
+            "jars have it"
+        )
+    return server
+
+
+def _check_free(host: str, port: int) -> None:
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        raise SessionError(
+            f"nothing can listen at {host}:{port}: {error.strerror}; pass another --port or --host"
+        ) from error
