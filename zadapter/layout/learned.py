@@ -318,10 +318,9 @@ def _weigh_misses(ordered: Ints, filters: RankedFilters, rows: Ints) -> tuple[Fl
     starts = np.concatenate(([0], rows))
     low = np.minimum.reduceat(np.where(ordered == 0, NO_VALUE, ordered), starts, axis=0)
     high = np.maximum.reduceat(ordered, starts, axis=0)
-    sides = (
-        (np.minimum.accumulate(low)[:-1], np.maximum.accumulate(high)[:-1]),
-        (np.minimum.accumulate(low[::-1])[::-1][1:], np.maximum.accumulate(high[::-1])[::-1][1:]),
-    )
+    lowest = np.minimum.accumulate(low)[:-1], np.minimum.accumulate(low[::-1])[::-1][1:]
+    highest = np.maximum.accumulate(high)[:-1], np.maximum.accumulate(high[::-1])[::-1][1:]
+    hit = filters.hits(np.concatenate(lowest), np.concatenate(highest))
     weight = np.where(np.bincount(filters.filter, minlength=len(filters.weight)), filters.weight, 0)
-    before, behind = (np.asarray(~filters.hits(*side) @ weight, np.float64) for side in sides)
-    return before, behind
+    missed = np.asarray(~hit @ weight, np.float64)
+    return missed[: len(rows)], missed[len(rows) :]
