@@ -74,6 +74,7 @@ def main(
         int, typer.Option(min=1, help="To write, where a workload does not say.")
     ] = 12,
     only: Annotated[str, typer.Option(help=f"Of {', '.join(RIVALS)}; all if not said.")] = "",
+    tables: Annotated[int, typer.Option(min=1, help="Of the workload lake.")] = lake.TABLES,
     appends: Annotated[int, typer.Option(min=1, help="To tables that age.")] = FEW,
     grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
     folder: Annotated[
@@ -90,7 +91,6 @@ def main(
     """
     named = _chosen(workloads or (",".join(KNOWN) if full else QUICK), KNOWN)
     chosen = _chosen(formats, FORMATS)
-    rivals = _chosen(only, RIVALS) if only else []
     run = report.Run(command=sys.argv[1:], folder=save)
     if METADATA in named:
         run.metadata = {**metadata.seen(), **metadata.planning(), **metadata.log()}
@@ -105,13 +105,13 @@ def main(
             files=files,
             repeat=repeat or (3 if full else 1),
             asked=10 if full else 3,
-            only=rivals,
+            only=_chosen(only, RIVALS) if only else [],
         )
         run.rounds = {"scale": track.scale, "files": files, "repeat": track.repeat}
-        _time(track, named, chosen, run)
-        aged = [AGEING[name] for name in named if name in AGEING]
+        _time(track, named, chosen, run, tables)
         older = replace(track, scale=scale or (1.0 if full else AGED_SCALE))
-        _age((Course(older, *which, appends) for which in product(aged, chosen)), run)
+        aged = product([AGEING[name] for name in named if name in AGEING], chosen)
+        _age((Course(older, *which, appends) for which in aged), run)
         _race(track, races, run)
         if grow:
             run.points = scaling.scaling(track, chosen[0], console.print)
@@ -146,11 +146,14 @@ def _say(run: report.Run) -> None:
         console.print(line, highlight=False)
 
 
-def _time(track: Track, named: Sequence[str], formats: Sequence[str], run: report.Run) -> None:
+def _time(
+    track: Track, named: Sequence[str], formats: Sequence[str], run: report.Run, tables: int
+) -> None:
     """Run the workloads without contenders."""
     if MIGRATION in named:
         _move(track, run)
-    for name, goals in ((START, start.starts), (LAKE, lake.lakes), (JUDGE, judge.judgements)):
+    lakes = partial(lake.lakes, tables=tables)
+    for name, goals in ((START, start.starts), (LAKE, lakes), (JUDGE, judge.judgements)):
         if name in named:
             _begin(goals(track.spark, track.folder, formats, track.repeat), run)
     if MANY in named:

@@ -1,9 +1,10 @@
 """Cost of one call: seconds, those of the cores, commands to the JVM and jobs of Spark."""
 
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -12,6 +13,8 @@ from pyspark.sql import SparkSession
 
 _FINALIZER = "m\n"
 """How py4j's commands begin that forget an object of Java."""
+_LOOK = 0.2
+"""Seconds between two looks at the processes of a command."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,9 @@ class Cost:
     jobs: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"{self.seconds:.2f} s, {self.core_seconds:.2f} core s, {self.commands} commands, "
-            f"{self.jobs} jobs"
-        )
+        spent = f"{self.seconds:.2f} s, {self.core_seconds:.2f} core s"
+        counts = f", {self.commands} commands, {self.jobs} jobs" if self.commands else ""
+        return spent + counts
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,42 @@ def _jobs(spark: SparkSession) -> int:
 
 
 def _busy(java: int) -> float:
-    fields = Path(f"/proc/{java}/stat").read_text().rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK") + time.process_time()
+    return _core_seconds(_stat(java)) + time.process_time()
+
+
+def _stat(process: int | str) -> list[str]:
+    """Return the fields of ``/proc/<pid>/stat`` behind the name, which may contain spaces."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def _core_seconds(stat: Sequence[str]) -> float:
+    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run_process(command: Sequence[str]) -> Cost:
+    """Run a command, and return what it and its processes have cost.
+
+    A JVM outlives the Python that waits for no child, so all are looked at while they run. What
+    they do between the last look and their end is missed.
+
+    Raises:
+        CalledProcessError: The command has failed.
+    """
+    start, spent = time.perf_counter(), dict[str, float]()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        while process.poll() is None:
+            spent |= _spent_in_session(process.pid)
+            time.sleep(_LOOK)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Cost(time.perf_counter() - start, sum(spent.values()))
+
+
+def _spent_in_session(session: int) -> dict[str, float]:
+    """Return the core seconds of each process of a session of the system, by its id."""
+    found = dict[str, float]()
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError, IndexError):  # no process, or it has ended
+            if folder.name.isdecimal() and int((stat := _stat(folder.name))[3]) == session:
+                found[folder.name] = _core_seconds(stat)
+    return found
