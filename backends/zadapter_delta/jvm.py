@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of
@@ -18,7 +19,7 @@ from zadapter.base.java_errors import java_exception
 from zadapter.spark.compat.spark_api import from_arrow
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.java_classes import java_classes
-from zadapter.spark.jvm.java_loops import Loops
+from zadapter.spark.jvm.java_loops import Loops, loops_of
 
 JavaObject = Any
 
@@ -29,6 +30,8 @@ Add = dict[str, Any]
 
 _PACKAGE = "org.apache.spark.sql.delta."
 _DEFAULT = "default$"
+_constructors: WeakKeyDictionary[Loops, dict[str, list[list[str]]]] = WeakKeyDictionary()
+"""Parameters of the constructors of Delta's classes, which reflection finds item by item."""
 
 
 class Jvm:
@@ -39,10 +42,6 @@ class Jvm:
         root = java_classes(spark)
         self.root = root
         self.delta: Any = root.org.apache.spark.sql.delta
-
-    def lines(self, texts: Iterable[str]) -> DataFrame:
-        """Return *texts* as a DataFrame with the column ``value``."""
-        return self.frame(pa.table({"value": pa.array(texts, pa.string())}))
 
     def frame(self, table: pa.Table) -> DataFrame:
         """Return *table* as a DataFrame without changing the process's active session.
@@ -62,7 +61,7 @@ class Jvm:
     @cached_property
     def loops(self) -> Loops:
         """Loops that run within the JVM."""
-        return Loops(self.root, self.spark.sparkContext._gateway)  # noqa: SLF001
+        return loops_of(self.spark)
 
     @property
     def session(self) -> JavaObject:
@@ -71,7 +70,11 @@ class Jvm:
 
     def option(self, value: JavaObject | None = None) -> JavaObject:
         """Return Scala's ``Some(value)``, or Scala's ``None`` for None."""
-        return self.root.scala.Option.apply(value)
+        return self._none if value is None else self.root.scala.Option.apply(value)
+
+    @cached_property
+    def _none(self) -> JavaObject:
+        return self.root.scala.Option.apply(None)
 
     def seq(self, items: Iterable[Any] = ()) -> JavaObject:
         """Return an immutable ``Seq``."""
@@ -117,6 +120,11 @@ class Jvm:
         Delta's own parser fills in the fields that later releases have added.
         """
         return self.module(self.delta.actions, "Action").fromJson(json.dumps(content))
+
+    def action_frame(self, adds: JavaObject) -> DataFrame:
+        """Return a ``java.util.List`` of AddFile actions as a DataFrame."""
+        encoder = self.module(self.delta.implicits, "package").addFileEncoder()
+        return DataFrame(self.session.createDataset(adds, encoder).toDF(), self.spark)
 
     def parse_actions(self, lines: JavaObject) -> JavaObject:
         """Return a ``java.util.List`` of lines of Delta's log as a list of its actions."""
@@ -167,27 +175,33 @@ def format_line(add: Add) -> str:
 def call(target: JavaObject, method: str, **values: Any) -> JavaObject:
     """Call a method of a Scala object; parameters without a value take their defaults."""
     overloads = [each for each in target.getClass().getMethods() if each.getName() == method]
-    return getattr(target, method)(*_arguments(overloads, target, method, values))
+    return getattr(target, method)(*_arguments(_parameters(overloads), target, method, values))
 
 
 def new(jvm: Jvm, class_: str, **values: Any) -> JavaObject:
     """Create an object of one of Delta's classes; parameters without a value take defaults."""
-    constructors = jvm.class_of(_PACKAGE + class_).getConstructors()
+    known = _constructors.setdefault(jvm.loops, {})
+    if class_ not in known:
+        known[class_] = _parameters(jvm.class_of(_PACKAGE + class_).getConstructors())
     companion = jvm.module(jvm.delta, class_)
-    arguments = _arguments(constructors, companion, "$lessinit$greater", values)
+    arguments = _arguments(known[class_], companion, "$lessinit$greater", values)
     return getattr(jvm.delta, class_)(*arguments)
 
 
+def _parameters(overloads: Any) -> list[list[str]]:
+    """Return the names of the parameters of each overload."""
+    return [[str(part.getName()) for part in each.getParameters()] for each in overloads]
+
+
 def _arguments(
-    overloads: Any, defaults: JavaObject, method: str, values: dict[str, Any]
+    overloads: list[list[str]], defaults: JavaObject, method: str, values: dict[str, Any]
 ) -> list[Any]:
     """Return the arguments for the shortest overload that has a parameter for each value.
 
     Scala compiles the default of the n-th parameter to a method ``<method>$default$<n>``, which at
     most one overload has.
     """
-    candidates = [[str(part.getName()) for part in each.getParameters()] for each in overloads]
-    fitting = (names for names in candidates if values.keys() <= set(names))
+    fitting = (names for names in overloads if values.keys() <= set(names))
     shortest: list[str] = min(fitting, key=len)
     return [
         values[name] if name in values else getattr(defaults, f"{method}${_DEFAULT}{number}")()

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from zadapter.base.java_errors import java_exception
 from zadapter.spark.jvm.java_classes import java_classes
-from zadapter.spark.jvm.java_loops import Loops
+from zadapter.spark.jvm.java_loops import Loops, loops_of
 
 JavaObject = Any
 
@@ -32,7 +31,7 @@ class Jvm:
     @cached_property
     def loops(self) -> Loops:
         """Loops that run within the JVM."""
-        return Loops(self.root, self._gateway)
+        return loops_of(self.spark)
 
     @cached_property
     def json(self) -> JavaObject:
@@ -44,7 +43,7 @@ class Jvm:
         """The Java session."""
         return self.spark._jsparkSession  # noqa: SLF001
 
-    @property
+    @cached_property
     def tables(self) -> JavaObject:
         """Iceberg's ``SparkTableCache``: tables that Spark reads and writes by a generated name.
 
@@ -65,12 +64,12 @@ class Jvm:
         options = dir(self.iceberg.spark.SparkReadOptions)
         return "versionAsOf" if "LEGACY_SNAPSHOT_ID" in options else "snapshot-id"
 
-    @property
+    @cached_property
     def scans(self) -> JavaObject:
         """Iceberg's ``ScanTaskSetManager``: tasks to read, by the same names."""
         return self.iceberg.spark.ScanTaskSetManager.get()
 
-    @property
+    @cached_property
     def rewrites(self) -> JavaObject:
         """Iceberg's ``FileRewriteCoordinator``: files that Spark has written, by the same names."""
         return self.iceberg.spark.FileRewriteCoordinator.get()
@@ -111,7 +110,7 @@ class Jvm:
 
     def is_a(self, thing: JavaObject, *classes: str) -> bool:
         """Return whether a Java object is an instance of one of *classes*."""
-        return any(is_instance_of(self._gateway, thing, name) for name in classes)
+        return any(self.class_of(name).isInstance(thing) for name in classes)
 
     def threw(self, error: Exception, *classes: str) -> bool:
         """Return whether *error* is an Iceberg exception of one of *classes*."""

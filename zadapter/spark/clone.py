@@ -19,8 +19,8 @@ from zadapter.spark.compat.spark_api import error_loggers
 from zadapter.spark.jvm import spark_names
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
-from zadapter.spark.jvm.scala import add_all, module
-from zadapter.spark.jvm.spark_classes import activate, dataset
+from zadapter.spark.jvm.scala import add_all, java_map, module
+from zadapter.spark.jvm.spark_classes import activate, dataset, sessions
 from zadapter.table.snapshot import Snapshot
 
 SAFE = {
@@ -119,8 +119,8 @@ def _silence_errors() -> Iterator[None]:
 
 def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
     """Change settings of a cloned session."""
-    for key, value in settings.items():
-        spark.conf.set(key, value)
+    java = java_map(java_classes(spark), settings)
+    sessions(java_classes(spark)).applyModifiableSettings(java_session(spark), java)
 
 
 def _reset(clone: SparkSession, *, expressions: bool) -> None:

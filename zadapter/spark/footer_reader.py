@@ -75,7 +75,7 @@ def read_file_table(spark: SparkSession, snapshot: Snapshot, uris: Sequence[str]
 
 
 def read_row_group_table(
-    spark: SparkSession,
+    spark: SparkSession | None,
     snapshot: Snapshot,
     files: pa.Table,
     uris: Sequence[str],
@@ -99,9 +99,10 @@ def read_row_groups(
     Returns:
         None if a footer cannot be read; the reader of the rows raises a better error for it.
     """
-    spark = backend.read(snapshot, files.slice(0, 0)).sparkSession
     with ignoring_errors():
         uris = backend.uris(snapshot, files["path"].to_pylist())
+        is_local = all(_local_path(uri) is not None for uri in uris)
+        spark = None if is_local else backend.read(snapshot, files.slice(0, 0)).sparkSession
         return read_row_group_table(spark, snapshot, files, uris, columns).table
     return None
 
@@ -119,23 +120,33 @@ def pick_files(snapshot: Snapshot, files: pa.Table, most: int, row_groups: int) 
     return spread(files, max(1, min(most, affordable)))
 
 
-def metadata(spark: SparkSession, uri: str) -> tuple[int, pq.FileMetaData]:
+def metadata(spark: SparkSession | None, uri: str) -> tuple[int, pq.FileMetaData]:
     """Return the size of a file in bytes, and its footer.
+
+    Args:
+        spark: A session; files on the local disk need none.
+        uri: The file.
 
     Raises:
         FileNotFoundError: The local file is missing.
         pyarrow.ArrowInvalid: The file is not a Parquet file.
     """
-    parsed = urlparse(uri)
-    if parsed.scheme in {"", "file"}:
-        path = unquote(parsed.path) if parsed.scheme else uri
+    if (path := _local_path(uri)) is not None:
         with pa.OSFile(path) as source:
             return source.size(), pq.read_metadata(source)
     with closing(_open_file(spark, uri)) as stream:
         return stream.size, pq.read_metadata(pa.PythonFile(stream, mode="r"))
 
 
-def _open_file(spark: SparkSession, uri: str) -> JavaFile:
+def _local_path(uri: str) -> str | None:
+    """Return the path of a file on the local disk, or None for a file elsewhere."""
+    parsed = urlparse(uri)
+    if parsed.scheme in {"", "file"}:
+        return unquote(parsed.path) if parsed.scheme else uri
+    return None
+
+
+def _open_file(spark: SparkSession | None, uri: str) -> JavaFile:
     jvm = java_classes(spark)
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
     files = path.getFileSystem(hadoop_conf(spark))

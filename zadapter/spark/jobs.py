@@ -89,8 +89,10 @@ def read_amounts(context: Any, tag: str) -> Amounts:
         context: The SparkContext.
         tag: Tag of the jobs.
     """
-    store = scala_context(context).statusStore()
     jobs = stages_by_job(context, tag)
+    if not jobs:
+        return Amounts(share_read=0.0, written=0)
+    store = scala_context(context).statusStore()
     found = {stage: store.lastStageAttempt(stage) for job in jobs for stage in job}
     # the last stage of a job writes, unless it is the only one
     reads = [found[stage] for job in jobs[-1:] for stage in job[: max(1, len(job) - 1)]]

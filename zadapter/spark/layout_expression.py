@@ -35,6 +35,7 @@ from zadapter.base.names import NameParts, quote, text_literal
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
+from zadapter.spark.jvm.spark_classes import select_named, with_column
 
 _DIGITS = 18
 """Decimals of up to this number of digits are whole 64-bit numbers of their last digit."""
@@ -93,11 +94,12 @@ def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataTyp
         else:
             column, type_ = keys[level.column]
             right = f"{column} >= get({constant(texts(level.cuts), type_)}, {node})"
-        rows = rows.withColumn(position, F.expr(_child(node, right)))
-    rows = rows.drop(numbers, *(name for (name,) in plain.values()))
+        rows = with_column(rows, position, _child(node, right))
+    added = [*([numbers] if numbered else []), *(name for (name,) in plain.values())]
+    rows = rows.drop(*added) if added else rows
     if layout.order is not None:
         place = f"get({_integers(layout.places.tolist())}, {node})"
-        rows = rows.withColumn(position, F.expr(place))
+        rows = with_column(rows, position, place)
     return _add_file(rows, layout, token)
 
 
@@ -128,7 +130,7 @@ def _add_file(rows: DataFrame, layout: Layout, token: str) -> KeyedRows:
     width = f"get({_integers(layout.width[leaf_at].tolist())}, {node})"
     salted = f"{file} + CAST(pmod({quote((salt,))}, {width}) AS int)"
     # the place alone does not determine a salted file number, so it is shuffled with the rows
-    rows = rows.withColumn(name, F.expr(salted)).drop(salt)
+    rows = with_column(rows, name, salted).drop(salt)
     return KeyedRows(rows, F.col(name), position, (position, name))
 
 
@@ -188,7 +190,7 @@ def _add_integers(
         numbered[at] = _IntegerColumn(whole, codes)
     if numbered:
         every = ", ".join(each.numbers for each in numbered.values())
-        rows = rows.withColumn(name, F.expr(f"array({every})")).drop(*ranks)
+        rows = with_column(rows, name, f"array({every})").drop(*ranks)
     return rows, numbered
 
 
@@ -234,9 +236,9 @@ def _add_rank(rows: DataFrame, key: tuple[str, str], distinct: pa.Array, name: s
     One projection a level, since the expression of one projection would double with every level.
     """
     column, type_ = key
-    rows = rows.withColumn(name, F.lit(0))
+    rows = with_column(rows, name, "0")
     for cuts in search_levels(texts(distinct)):
-        rows = rows.withColumn(name, F.expr(descend(column, cuts, type_, quote((name,)))))
+        rows = with_column(rows, name, descend(column, cuts, type_, quote((name,))))
     return rows
 
 
@@ -265,7 +267,9 @@ def _child(node: str, right: str) -> str:
 def comparable(rows: DataFrame, columns: Sequence[NameParts]) -> list[tuple[str, str]]:
     """Return each column and the type of its constants; binary columns compare as hexadecimal."""
     picked = [quote(parts) for parts in columns]
-    types = [field.dataType.simpleString() for field in rows.select(*picked).schema]
+    named = {str(number): name for number, name in enumerate(picked)}
+    schema = select_named(rows, named).schema if picked else ()
+    types = [field.dataType.simpleString() for field in schema]
     return [
         (f"hex({column})", "string") if type_ == "binary" else (column, to_cast_name(type_))
         for column, type_ in zip(picked, types, strict=True)
@@ -300,4 +304,5 @@ def _add_root(
         place = f"{root_index} * {len(ranks)} + {quote((ranked[-1],))}"
         root_index = f"get({_integers(table)}, {place})"
         numbers = longer
-    return rows.withColumn(name, F.expr(root_index)).drop(*ranked)
+    rows = with_column(rows, name, root_index)
+    return rows.drop(*ranked) if ranked else rows

@@ -12,6 +12,7 @@ from zadapter.base.key_types import has_zone
 from zadapter.base.names import NameParts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.spark.compat.spark_api import to_arrow, valid_text
+from zadapter.spark.jvm.spark_classes import select_named
 from zadapter.table.file_stats import column, spread
 
 SEED = 7
@@ -27,6 +28,7 @@ LONGEST = 256
 """Maximum characters or bytes of a sampled value."""
 MIN_FILES = 8
 """Up to this number of files, all files are read."""
+_LONG = (T.StringType, T.BinaryType)
 
 
 def sample_size(files: int) -> int:
@@ -62,21 +64,19 @@ def sample(rows: DataFrame, columns: Sequence[NameParts], fraction: float) -> pa
     Returns:
         One column for each of *columns*, named by its text; timestamps with time zone are in UTC.
     """
-    picked = rows.select(*(F.col(quote(parts)).alias(join(parts)) for parts in columns))
+    picked = select_named(rows, {join(parts): quote(parts) for parts in columns})
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
-    truncated = [_truncate(picked, name) for name in picked.columns]
-    return _in_utc(to_arrow(picked.select(*truncated)))
+    long = [field for field in picked.schema if isinstance(field.dataType, _LONG)]
+    if long:
+        picked = picked.withColumns({field.name: _truncate(field) for field in long})
+    return _in_utc(to_arrow(picked))
 
 
-def _truncate(rows: DataFrame, name: str) -> Column:
+def _truncate(field: T.StructField) -> Column:
     """Truncate long values, to save memory on the driver; a cut can be any value."""
-    type_, column = rows.schema[name].dataType, F.col(quote((name,)))
-    if isinstance(type_, T.StringType):
-        return valid_text(F.substring(column, 1, LONGEST)).alias(name)
-    return (
-        F.substring(column, 1, LONGEST).alias(name) if isinstance(type_, T.BinaryType) else column
-    )
+    cut = F.substring(F.col(quote((field.name,))), 1, LONGEST)
+    return valid_text(cut) if isinstance(field.dataType, T.StringType) else cut
 
 
 def _in_utc(table: pa.Table) -> pa.Table:

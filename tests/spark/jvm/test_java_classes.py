@@ -16,6 +16,18 @@ def test_a_class_is_one_question(spark, sent):
     assert len(sent) == 1
 
 
+def test_a_static_method_is_asked_for_once(spark, sent):
+    """Nor is Scala's only instance of an object; a field may change, and is."""
+    jvm = java_classes(spark)
+    for _ in range(2):
+        sent.clear()
+        found = jvm.java.lang.Math.abs(-3), jvm.java.lang.Integer.MAX_VALUE
+
+    assert found == (3, 2**31 - 1)
+    assert len(sent) == 2
+    assert jvm.scala.Option.apply(None).isEmpty()
+
+
 @pytest.mark.parametrize(
     "name", ["java.util.ArrayList", "scala.Option", "org.apache.spark.sql.internal.SQLConf$"]
 )

@@ -47,10 +47,10 @@ def test_expected_rows_are_in_an_order_that_is_not_that_of_the_input():
     assert all(order != sorted(order, key=lambda n: (n % 3, n)) for order in orders)
 
 
-def shifted(jvm, exchange, kept):
-    """Read each column behind the kept ones where its neighbour is."""
-    found = sort_behind(jvm, exchange, kept)
-    return [*found[1:], found[0]]
+def shifted(jvm, exchange, at):
+    """Read a column behind the kept ones where its neighbour is."""
+    last = exchange.output().size() - 1
+    return sort_by_ordinal(jvm, exchange, at - 1 if at == last else at + 1)
 
 
 def swapped(rows, *_):
@@ -58,10 +58,10 @@ def swapped(rows, *_):
     return rows.drop("computed", "place", "file").withColumn("nested", F.lit(None))
 
 
-sort_behind = sort._behind  # noqa: SLF001
+sort_by_ordinal = sort._by_ordinal  # noqa: SLF001
 PLAIN = sort.sort_and_narrow
 BROKEN = {
-    "sort keys are elsewhere": (sort, "_behind", shifted, "rows sorted by place differ"),
+    "sort keys are elsewhere": (sort, "_by_ordinal", shifted, "rows sorted by place differ"),
     "values are elsewhere": (row_test, "sort_and_narrow", swapped, "rows sorted by place differ"),
     "a row is lost": (
         row_test, "sort_and_narrow", lambda *asked: PLAIN(*asked).limit(59),

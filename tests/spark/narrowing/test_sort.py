@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from zadapter.backend.builds import SPARK
 from zadapter.backend.plugins import formats
+from zadapter.spark.jvm.spark_classes import operators_of
 from zadapter.spark.narrowing.sort import find_untested_component, find_untested_operator
 
 OURS = ",".join(form.library.extension for form in formats().values() if form.library)
@@ -85,15 +86,12 @@ def test_operators_that_are_not_sparks_own_are_named(spark):
     spark.conf.set(conf, "false")
     plan = shuffled._jdf.queryExecution().executedPlan()  # noqa: SLF001
     spark.conf.set(conf, before)
-    foreign = SimpleNamespace(getClass=rule("com.example.NativeScanExec").getClass)
-    below = SimpleNamespace(size=lambda: 1, apply=lambda _: foreign)
-    on_top = SimpleNamespace(getClass=plan.getClass, children=lambda: below)
+    operators, foreign = operators_of(spark, plan), "com.example.NativeScanExec"
 
-    assert find_untested_operator(plan) is None
-    assert find_untested_operator(plan.child()).startswith(
-        "the operator org.apache.spark.sql.execution."
-    )
-    assert find_untested_operator(on_top) == "the operator com.example.NativeScanExec"
+    assert [name.rpartition(".")[2] for name in operators] == ["ShuffleExchangeExec", "RangeExec"]
+    assert find_untested_operator(operators) is None
+    assert find_untested_operator(operators[1:]) == f"the operator {operators[1]}"
+    assert find_untested_operator([*operators, foreign]) == f"the operator {foreign}"
 
 
 @pytest.mark.slow

@@ -12,10 +12,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from zadapter.base.interrupts import ignoring_errors
+from zadapter.spark.jvm.gateway import jvm_of
 from zadapter.spark.jvm.java_classes import java_classes
 
+_jvms: WeakKeyDictionary[Any, "Process"] = WeakKeyDictionary()
+"""The process of each JVM that was asked for."""
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
 _STATE, _START = 0, 19
 """Places of fields in ``/proc/<pid>/stat`` behind the name of the program (proc_pid_stat(5))."""
@@ -92,8 +96,13 @@ def jvm_process(spark: Any) -> Process:
     Args:
         spark: A session.
     """
-    java = java_classes(spark).java
+    known = _jvms.get(jvm_of(spark))
+    if known is None:
+        known = _jvms[jvm_of(spark)] = _read_jvm(java_classes(spark).java)
+    return known
 
+
+def _read_jvm(java: Any) -> Process:
     def text(path: str) -> str:
         content = java.nio.file.Files.readAllBytes(java.io.File(path).toPath())
         return bytes(content).decode(errors="replace")

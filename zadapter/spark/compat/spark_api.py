@@ -15,6 +15,7 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.gateway import java_rows, java_session, jvm_of
@@ -39,11 +40,11 @@ USER_PREFIX = "zadapter.users."
 
 
 def to_arrow(rows: DataFrame) -> pa.Table:
-    """Return *rows* as an Arrow table. ``DataFrame.toArrow`` is PySpark 4.0 and later."""
-    if hasattr(rows, "toArrow"):
-        return rows.toArrow()
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - PySpark 3.5 alone
+    """Return *rows* as an Arrow table.
 
+    ``DataFrame.toArrow`` is PySpark 4.0 and later, and asks for settings that change only how the
+    table lies in memory.
+    """
     plain: Any = rows
     schema = to_arrow_schema(plain.schema)
     batches = plain._collect_as_arrow()  # noqa: SLF001 - as toPandas does

@@ -5,12 +5,18 @@ Other modules ask here, so that a change of PySpark or py4j concerns this packag
 """
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from py4j.clientserver import ClientServer
 from py4j.java_gateway import JavaClass, is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
+from zadapter.spark.jvm.java_classes import java_classes
+
 JavaObject = Any
+
+_scala: WeakKeyDictionary[Any, JavaObject] = WeakKeyDictionary()
+"""The ``SparkContext`` of Scala of each one of Python."""
 
 __all__ = [
     "JavaClass",
@@ -21,6 +27,7 @@ __all__ = [
     "gateway_of",
     "hadoop_conf",
     "has_own_threads",
+    "integers",
     "is_instance",
     "is_stopped",
     "java_column",
@@ -65,7 +72,10 @@ def hadoop_conf(spark: Any) -> JavaObject:
 
 def scala_context(context: Any) -> JavaObject:
     """Return the ``SparkContext`` of Scala."""
-    return context._jsc.sc()  # noqa: SLF001
+    known = _scala.get(context)
+    if known is None or is_stopped(context):
+        known = _scala[context] = context._jsc.sc()  # noqa: SLF001
+    return known
 
 
 def is_stopped(context: Any) -> bool:
@@ -97,5 +107,12 @@ def stages_by_job(context: Any, tag: str) -> list[list[int]]:
     """Return the ids of the stages of each Spark job with a tag, both in ascending order."""
     # PySpark's tracker knows no tags
     tracker = scala_context(context).statusTracker()
-    infos = [tracker.getJobInfo(job) for job in sorted(tracker.getJobIdsForTag(tag))]
-    return [sorted(info.get().stageIds()) for info in infos if info.isDefined()]
+    jobs = integers(context, tracker.getJobIdsForTag(tag))
+    infos = [tracker.getJobInfo(job) for job in sorted(jobs)]
+    return [sorted(integers(context, i.get().stageIds())) for i in infos if i.isDefined()]
+
+
+def integers(spark: Any, array: JavaObject) -> list[int]:
+    """Return the items of a Java array of integers: by py4j, each is a call into Java."""
+    text = str(java_classes(spark).java.util.Arrays.toString(array))
+    return [int(each) for each in text.strip("[]").split(",") if each]

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import uuid4
 
 from zadapter.base.interrupts import TAG, ignoring_errors, reraise
-from zadapter.spark.jvm.gateway import stages_by_job
+from zadapter.spark.jvm.gateway import scala_context, stages_by_job
 from zadapter.spark.jvm.java_classes import java_classes
-from zadapter.spark.jvm.java_loops import Loops
+from zadapter.spark.jvm.java_loops import loops_of
 
 _POLL, _PATIENCE = 0.1, 300
 """Seconds between two polls of cancelled tasks, and the maximum number of polls."""
@@ -54,10 +54,11 @@ def removing(spark: Any, remove: Callable[[Collection[str]], None]) -> Iterator[
 def _has_repeated(context: Any, tag: str) -> bool:
     """Return whether Spark may have run a task of the jobs of *tag* more than once."""
     try:
-        scala = context._jsc.sc()  # noqa: SLF001 - PySpark's tracker knows no attempts
+        scala = scala_context(context)  # PySpark's tracker knows no attempts
         scala.listenerBus().waitUntilEmpty(_EVENTS)
         ids = {stage for job in stages_by_job(context, tag) for stage in job}
-        stages = [scala.statusStore().lastStageAttempt(stage) for stage in ids]
+        store = scala.statusStore()
+        stages = [store.lastStageAttempt(stage) for stage in ids]
         return any(
             # a copy of a task that still runs, or hangs, is not counted as killed yet
             stage.attemptId()
@@ -116,7 +117,7 @@ def find_files(spark: Any, folder: str, prefix: str) -> Iterator[Any]:
     Hadoop's own recursion starts a process for each file on a local disk.
     """
     jvm = java_classes(spark)
-    loops = Loops(jvm, spark.sparkContext._gateway)  # noqa: SLF001
+    loops = loops_of(spark)
     starts = loops.method("java.lang.String", "startsWith", "java.lang.String")
     path = loops.method(_STATUS, "getPath")
     name = loops.chain(path, loops.method("org.apache.hadoop.fs.Path", "getName"))

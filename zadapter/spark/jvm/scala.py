@@ -10,11 +10,21 @@ from typing import Any
 
 JavaObject = Any
 
+_SEPARATORS = tuple(map(chr, range(1, 10)))
+"""Characters that texts hardly have; a list of texts that have all of them takes more calls."""
+
 
 def java_list(jvm: JavaObject, items: Iterable[Any]) -> JavaObject:
-    """Return *items* as a ``java.util.List``."""
+    """Return *items* as a ``java.util.List``, texts in two calls."""
+    every = list(items)
+    if every and all(isinstance(item, str) and item for item in every):
+        joined = "".join(every)
+        free = (each for each in _SEPARATORS if each not in joined)
+        if (separator := next(free, None)) is not None:
+            tokens = jvm.java.util.StringTokenizer(separator.join(every), separator)
+            return jvm.java.util.Collections.list(tokens)
     java = jvm.java.util.ArrayList()
-    for item in items:
+    for item in every:
         java.add(item)
     return java
 
@@ -46,11 +56,20 @@ def java_dict(jvm: JavaObject, java: JavaObject) -> dict[str, str]:
     return found
 
 
-def scala_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
-    """Return *values* as an immutable ``Map``."""
+def java_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
+    """Return *values* as a ``java.util.HashMap``, texts in few calls."""
     java = jvm.java.util.HashMap()
+    if len(values) > 1 and all(isinstance(value, str) for value in values.values()):
+        mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+        return mapper.readValue(json.dumps(dict(values)), java.getClass())
     for key, value in values.items():
         java.put(key, value)
+    return java
+
+
+def scala_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
+    """Return *values* as an immutable ``Map``."""
+    java = java_map(jvm, values)
     return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java)
 
 

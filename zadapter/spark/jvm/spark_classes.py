@@ -3,17 +3,21 @@
 Spark 4 has moved classes to ``org.apache.spark.sql.classic``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.java_gateway import JavaClass
+from pyspark.sql import DataFrame
 
-from zadapter.spark.jvm.java_classes import java_classes
-from zadapter.spark.jvm.scala import module
+from zadapter.spark.jvm.gateway import java_rows, java_session
+from zadapter.spark.jvm.java_classes import java_class, java_classes
+from zadapter.spark.jvm.java_loops import loops_of
+from zadapter.spark.jvm.scala import java_list, module, seq
 
 JavaObject = Any
 
+_FUNCTIONS = "org.apache.spark.sql.functions"
 _SYSTEM, _BUILTIN, _SESSION = "system", "builtin", "session"
 """Parts of the names of functions since Spark 4.2."""
 
@@ -53,6 +57,57 @@ def column(jvm: JavaObject, expression: JavaObject) -> JavaObject:
     return package.Column(expression)
 
 
+def with_column(rows: DataFrame, name: str, text: str) -> DataFrame:
+    """Return *rows* with a column of an SQL expression.
+
+    The functions of PySpark look up their names in the JVM, and their caller for error messages.
+    """
+    spark: Any = rows.sparkSession
+    expression = java_class(spark, _FUNCTIONS).expr(text)
+    return DataFrame(java_rows(rows).withColumn(name, expression), spark)
+
+
+def select_named(rows: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    """Return columns of *rows*, by their new names."""
+    spark: Any = rows.sparkSession
+    jvm, functions = java_classes(spark), java_class(spark, _FUNCTIONS)
+    picked = [getattr(functions.col(old), "as")(new) for new, old in columns.items()]
+    return DataFrame(java_rows(rows).select(seq(jvm, java_list(jvm, picked))), spark)
+
+
+def select_texts(rows: DataFrame, texts: Iterable[str]) -> DataFrame:
+    """Return SQL expressions of *rows*."""
+    spark: Any = rows.sparkSession
+    jvm = java_classes(spark)
+    return DataFrame(java_rows(rows).selectExpr(seq(jvm, java_list(jvm, texts))), spark)
+
+
+def parse_json(rows: DataFrame, name: str, schema: str) -> DataFrame:
+    """Return *rows* with a column of JSON as the values of a schema, which is JSON too."""
+    spark: Any = rows.sparkSession
+    jvm, functions = java_classes(spark), java_class(spark, _FUNCTIONS)
+    parsed = functions.from_json(functions.col(name), schema, jvm.java.util.HashMap())
+    return DataFrame(java_rows(rows).withColumn(name, parsed), spark)
+
+
+def read_parquet(
+    spark: Any, schema: str, options: Mapping[str, str], paths: Sequence[str]
+) -> DataFrame:
+    """Return rows of Parquet files.
+
+    Args:
+        spark: A session.
+        schema: The columns, as Spark's JSON.
+        options: Options of Spark's reader.
+        paths: Locations, as Spark's reader takes them.
+    """
+    jvm, java = java_classes(spark), java_session(spark)
+    reader = java.read().schema(java.parseDataType(schema))
+    for key, value in options.items():
+        reader.option(key, value)
+    return DataFrame(reader.parquet(seq(jvm, java_list(jvm, paths))), spark)
+
+
 def _package(jvm: JavaObject) -> JavaObject:
     sql = jvm.org.apache.spark.sql
     return sql.classic if isinstance(sql.classic.SparkSession, JavaClass) else sql
@@ -80,6 +135,14 @@ def is_replaced(spark: Any, name: str) -> bool:
     if qualified and registry.functionExists(identifier(_SESSION)):
         return True
     return not builtin.equals(registry.lookupFunction(identifier(_BUILTIN)))
+
+
+def operators_of(spark: Any, plan: JavaObject) -> list[str]:
+    """Return the classes of the operators of a ``SparkPlan``, the root first."""
+    loops = loops_of(spark)
+    class_of = loops.method("java.lang.Object", "getClass")
+    name = loops.chain(class_of, loops.method("java.lang.Class", "getName"))
+    return str(plan.map(loops.scala_function(name)).mkString("\n")).split("\n")
 
 
 def leaves_of(rows: Any) -> Iterator[Any]:

@@ -166,5 +166,6 @@ def follow(spark: Any, session: Any) -> None:
         if target.currentCatalog().name() != name:
             target.setCurrentCatalog(name)
         namespace = source.currentNamespace()
-        if list(target.currentNamespace()) != list(namespace):
+        jvm = java_classes(spark)
+        if not jvm.java.util.Arrays.equals(target.currentNamespace(), namespace):
             target.setCurrentNamespace(namespace)

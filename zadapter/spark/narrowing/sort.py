@@ -21,12 +21,13 @@ from zadapter.backend.format import Library
 from zadapter.spark.clone import switch_off, to_rows
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.gateway import (
-    analyzed_plan,
+    java_rows,
     java_session,
     query_execution,
     scala_context,
 )
 from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.spark_classes import operators_of
 from zadapter.spark.settings import EXTENSIONS
 
 _BITS = 64
@@ -67,16 +68,19 @@ def sort_and_narrow(
     spark = shuffled.sparkSession
     with switch_off(spark, "spark.sql.adaptive.enabled"):
         exchange = query_execution(shuffled).executedPlan()
-    if untested := find_untested_operator(exchange):
+    if untested := find_untested_operator(operators_of(spark, exchange)):
         return untested
     jvm = java_classes(spark)
     execution = jvm.org.apache.spark.sql.execution
     # operators above refer to the columns by the ids of the logical plan
-    logical = analyzed_plan(shuffled.drop(*added))
-    narrow = execution.exchange.ReusedExchangeExec(logical.output(), exchange)
+    dropped = java_rows(shuffled).drop(_seq(jvm, list(added)))
+    logical = dropped.queryExecution().analyzed()
+    output = logical.output()
+    narrow = execution.exchange.ReusedExchangeExec(output, exchange)
     kept = len(shuffled.columns) - len(added)
-    columns = [*_items(logical.output()), *_behind(jvm, exchange, kept)]
-    orders = [_ascending(jvm, columns[shuffled.columns.index(name)]) for name in order]
+    places = [shuffled.columns.index(name) for name in order]
+    columns = [output.apply(at) if at < kept else _by_ordinal(jvm, exchange, at) for at in places]
+    orders = [_ascending(jvm, column) for column in columns]
     sort = execution.SortExec(_seq(jvm, orders), False, narrow, 0)  # noqa: FBT003 - not globally
     return to_rows(spark, execution.adaptive.LogicalQueryStage(logical, sort))
 
@@ -85,22 +89,17 @@ def _words(columns: int) -> int:
     return -(-columns // _BITS)
 
 
-def _behind(jvm: Any, exchange: Any, kept: int) -> list[Any]:
-    """Return references by ordinal to the columns after the first *kept*."""
+def _by_ordinal(jvm: Any, exchange: Any, at: int) -> Any:
+    """Return a reference to a column of a shuffle by its place."""
+    column = exchange.output().apply(at)
     reference = jvm.org.apache.spark.sql.catalyst.expressions.BoundReference
-    every = list(enumerate(_items(exchange.output())))
-    return [reference(at, column.dataType(), column.nullable()) for at, column in every[kept:]]
+    return reference(at, column.dataType(), column.nullable())
 
 
 def _ascending(jvm: Any, column: Any) -> Any:
     expressions = jvm.org.apache.spark.sql.catalyst.expressions
     ascending, first = (scala.module(expressions, name) for name in ("Ascending", "NullsFirst"))
     return expressions.SortOrder(column, ascending, first, _seq(jvm, []))
-
-
-def _items(seq: Any) -> list[Any]:
-    """Return the items of a Scala ``Seq``."""
-    return [seq.apply(at) for at in range(seq.size())]
 
 
 def _seq(jvm: Any, items: Sequence[Any]) -> Any:
@@ -125,23 +124,19 @@ def find_untested_component(spark: SparkSession) -> str | None:
     return None if rules.isEmpty() else f"the columnar rule {_class(rules.head())}"
 
 
-def find_untested_operator(exchange: Any) -> str | None:
+def find_untested_operator(operators: Sequence[str]) -> str | None:
     """Return an operator at or below a shuffle that was not tested, or None.
 
     Args:
-        exchange: Spark's ``SparkPlan``, whose root should be the shuffle.
+        operators: Classes of the operators of a ``SparkPlan``, whose root should be the shuffle.
     """
-    if _class(exchange) != _EXCHANGE:
-        return f"the operator {_class(exchange)}"
+    root, *below = operators
+    if root != _EXCHANGE:
+        return f"the operator {root}"
     tested = (_OPERATORS, *(name for library in _libraries() for name in library.operators))
-    plans = [exchange]
-    while plans:
-        plan = plans.pop()
-        if not _class(plan).startswith(tested):
-            return f"the operator {_class(plan)}"
-        children = plan.children()
-        plans += [children.apply(at) for at in range(children.size())]
-    return None
+    untested = (name for name in below if not name.startswith(tested))
+    found = next(untested, None)
+    return None if found is None else f"the operator {found}"
 
 
 def _libraries() -> list[Library]:
@@ -150,9 +145,10 @@ def _libraries() -> list[Library]:
 
 
 def _setting(spark: SparkSession, key: str) -> str:
+    if of_session := spark.conf.get(key, None):
+        return str(of_session).strip()
     # PySpark's getConf() copies the configuration entry by entry
-    of_context = scala_context(spark.sparkContext).conf().get(key, "")
-    return str(spark.conf.get(key, None) or of_context).strip()
+    return str(scala_context(spark.sparkContext).conf().get(key, "")).strip()
 
 
 def _class(instance: Any) -> str:
