@@ -25,7 +25,7 @@ from zadapter.table.encoding import Encoding
 from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, deletion_vectors, rewrites
-from zadapter_delta.jvm import Add, JavaObject, Jvm, format_line
+from zadapter_delta.jvm import Add, JavaObject, Jvm
 from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
@@ -103,6 +103,7 @@ class DeltaBackend:
         self._jvm = Jvm(spark)
         self._live = LiveFiles(self._jvm)
         self._texts = zones.Texts(self._jvm, self._live)
+        self._store: tuple[JavaObject, Store] | None = None
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*: a path, ``delta.`path``` or an identifier.
@@ -154,7 +155,7 @@ class DeltaBackend:
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
         folder = snapshot.handle.located.log.dataPath()
-        root, escaped = str(folder), str(folder.toUri())
+        escaped = str(folder.toUri())
         operations = self._jvm.delta.util.DeltaFileOperations
         return [
             f"{escaped}/{path}"
@@ -162,7 +163,7 @@ class DeltaBackend:
             # paths in the log are escaped (PROTOCOL.md, "Add File"), so an absolute one is a URI
             else path
             if _ABSOLUTE_URI.match(path)
-            else str(operations.absolutePath(root, path).toUri())
+            else str(operations.absolutePath(str(folder), path).toUri())
             for path in paths
         ]
 
@@ -187,16 +188,18 @@ class DeltaBackend:
         adds = self._texts.add_zones(
             snapshot, self._live.find_actions(base, files["path"].to_pylist())
         )
-        rows = self._rows(snapshot, self._jvm.seq_of(adds))
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
         with activate(self._spark):
+            rows = self._rows(snapshot, self._jvm.seq_of(adds))
             return DataFrame(tracking.preserveRowTrackingColumns(rows, base), self._spark)
 
     def _rows(self, snapshot: Snapshot, adds: JavaObject) -> JavaObject:
-        """Return the rows of a Scala ``Seq`` of AddFile actions as a Spark ``Dataset``."""
+        """Return the rows of a Scala ``Seq`` of AddFile actions as a Spark ``Dataset``.
+
+        The session is to be the active one.
+        """
         located, base = snapshot.handle
-        with activate(self._spark):
-            return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
+        return located.log.createDataFrame(base, adds, False, self._jvm.option("Optimize"))  # noqa: FBT003
 
     def write(
         self, snapshot: Snapshot, rows: DataFrame, layout: Layout | None, encoding: Encoding
@@ -252,13 +255,14 @@ class DeltaBackend:
         """Return the file table of AddFile actions, parsed from the lines that the log gets."""
         collected = snapshots.read_stats_schema(snapshot.handle.snapshot)
         with_stats = [p for p, _ in leaves(collected) if p not in snapshot.without_stats]
-        rows = snapshots.frame(self._jvm, map(format_line, adds.values()))
+        rows = self._jvm.action_frame(self._jvm.to_java(adds.values()))
         return snapshots.file_table(snapshot, rows, with_stats)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files without row ids."""
         adds = [staged.handle[path] for path in staged.files["path"].to_pylist()]
-        return DataFrame(self._rows(snapshot, self._seq(adds)), self._spark)
+        with activate(self._spark):
+            return DataFrame(self._rows(snapshot, self._seq(adds)), self._spark)
 
     def _seq(self, adds: Iterable[Add]) -> JavaObject:
         return self._jvm.seq_of(self._jvm.to_java(adds))
@@ -279,8 +283,8 @@ class DeltaBackend:
         return self._places(snapshot, self._seq(map(deletion_vectors.with_first_ids, adds)))
 
     def _places(self, snapshot: Snapshot, adds: JavaObject) -> DataFrame:
-        rows = DataFrame(self._rows(snapshot, adds), self._spark)
         with activate(self._spark):
+            rows = DataFrame(self._rows(snapshot, adds), self._spark)
             return deletion_vectors.with_places(self._jvm, rows, snapshot.handle.snapshot)
 
     def mark_deletes(self, snapshot: Snapshot, staged: Staged, places: DataFrame) -> Staged:
@@ -310,7 +314,7 @@ class DeltaBackend:
         """
         with before_sending(change.base.table):
             for layout in change.layouts:
-                Layouts(Store(self._jvm, change.base.handle.located.log)).keep(layout)
+                Layouts(self.side_files(change.base)).keep(layout)
             staged = {path: add for part in change.staged for path, add in part.handle.items()}
             adds = [staged[path] for path in change.added["path"].to_pylist()]
             removes = self._removes(change) if change.source is None else None
@@ -329,7 +333,10 @@ class DeltaBackend:
 
     def side_files(self, snapshot: Snapshot) -> Store:
         """Return the files beside the table."""
-        return Store(self._jvm, snapshot.handle.located.log)
+        log = snapshot.handle.located.log
+        if self._store is None or self._store[0] is not log:
+            self._store = log, Store(self._jvm, log)
+        return self._store[1]
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of this version, read as Delta's own queries are."""

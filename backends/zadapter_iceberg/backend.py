@@ -284,8 +284,7 @@ class IcebergBackend:
         Iceberg refuses to replace files by others with more rows, whether they are deleted or not.
         """
         version: Version = snapshot.handle
-        format_version = int(version.pinned.operations().current().formatVersion())
-        if format_version < ROW_DELETES or not position_deletes.can_permit(self._jvm):
+        if version.format_version < ROW_DELETES or not position_deletes.can_permit(self._jvm):
             return False
         replaced = version.tasks.files(removed["path"].to_pylist())
         count = self._jvm.loops.method(FILE, "recordCount")

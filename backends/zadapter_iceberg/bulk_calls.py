@@ -95,8 +95,12 @@ def facts(jvm: Jvm, items: JavaObject, handles: Mapping[str, JavaObject]) -> dic
 
 
 def _parts(jvm: Jvm, items: JavaObject, at_once: int) -> Iterator[JavaObject]:
-    for start in range(0, items.size(), at_once):
-        end = min(start + at_once, items.size())
+    size = items.size()
+    if 0 < size <= at_once:
+        yield items
+        return
+    for start in range(0, size, at_once):
+        end = min(start + at_once, size)
         yield jvm.root.java.util.ArrayList(items.subList(start, end))
 
 

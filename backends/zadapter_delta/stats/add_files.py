@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.key_types import (
@@ -29,6 +28,7 @@ from zadapter.base.key_types import (
     to_cast_name,
 )
 from zadapter.base.names import NameParts, quote, text_literal
+from zadapter.spark.jvm.spark_classes import parse_json, select_texts
 from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.file_stats import DELETED, OWNER, column_stats, concat_files, schema, structs
 
@@ -114,8 +114,7 @@ def _flat(adds: DataFrame, usable: Sequence[Wanted], partition: Mapping[str, Wan
             f"{_cast_bound(f'stats.maxValues.{name}', column)} AS max{number}",
             f"stats.nullCount.{name} AS nulls{number}",
         ]
-    parsed = adds.withColumn("stats", F.from_json("stats", _stats_schema(usable)))
-    return parsed.selectExpr(*facts)
+    return select_texts(parse_json(adds, "stats", _stats_schema(usable).json()), facts)
 
 
 _VECTOR = (

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.key_types import TIMESTAMP, has_nan, has_zone, is_text, kind_of
 from zadapter.base.names import NameParts
+from zadapter.spark.jvm.spark_classes import select_texts
 from zadapter.table.file_stats import both_zeros, column
 from zadapter_delta.jvm import Jvm
 from zadapter_delta.stats.add_files import with_bounds
@@ -59,9 +59,8 @@ def stats_json(
         "nullCount": _nest_arrays(nulls),
     }
     table = pa.table({name: array for name, array in facts.items() if array is not None})
-    struct = F.struct("*", F.lit(True).alias("tightBounds"))  # noqa: FBT003
-    json_rows = jvm.frame(table).select(F.to_json(struct))
-    return [str(row[0]) for row in json_rows.collect()]
+    rows = select_texts(jvm.frame(table), ["to_json(struct(*, true AS tightBounds))"])
+    return [str(row[0]) for row in rows.collect()]
 
 
 def _with_nan(

@@ -46,9 +46,7 @@ class LiveFiles:
         if self._few is None:
             return DataFrame(snapshot.allFiles().toDF(), self._jvm.spark)
         # not that of allFiles(), which plans the query of the state
-        encoder = self._jvm.module(self._jvm.delta.implicits, "package").addFileEncoder()
-        adds = self._jvm.session.createDataset(self._few, encoder)
-        return DataFrame(adds.toDF(), self._jvm.spark)
+        return self._jvm.action_frame(self._few)
 
     def estimate_count(self, snapshot: JavaObject) -> int:
         """Return about how many files there are, by the bytes of the log."""

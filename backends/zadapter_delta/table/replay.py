@@ -7,11 +7,13 @@ milliseconds.
 
 import json
 import re
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zadapter.base.interrupts import ignoring_errors
+from zadapter.spark.jvm.java_loops import Loops
 from zadapter_delta.jvm import Add, JavaObject, Jvm, format_line
 from zadapter_delta.table.side_files import Store
 
@@ -19,6 +21,8 @@ _ACTIONS = "org.apache.spark.sql.delta.actions."
 _CLASSIC = re.compile(r"\d{20}\.checkpoint\.parquet\Z")
 _ODD = re.compile(r"^[/.]|:|//|/\.")
 """Parts of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
+_types: WeakKeyDictionary[Loops, list[str]] = WeakKeyDictionary()
+"""Types of the parameters of Delta's replay, which differ between releases."""
 
 
 def replay_commits(jvm: Jvm, snapshot: JavaObject, most: int) -> JavaObject | None:
@@ -124,9 +128,9 @@ def _without_nulls(add: Add) -> Add:
 
 def new_replay(jvm: Jvm) -> JavaObject:
     """Return an ``InMemoryLogReplay``, which keeps each removal."""
-    class_ = jvm.class_of(f"{_ACTIONS}InMemoryLogReplay")
-    (constructor,) = class_.getConstructors()
-    types = [str(each.getName()) for each in constructor.getParameterTypes()]
+    if jvm.loops not in _types:
+        (constructor,) = jvm.class_of(f"{_ACTIONS}InMemoryLogReplay").getConstructors()
+        _types[jvm.loops] = [str(each.getName()) for each in constructor.getParameterTypes()]
     defaults = {"long": 0, "boolean": False, "scala.Option": jvm.option()}
-    values = [defaults[name] for name in types]
+    values = [defaults[name] for name in _types[jvm.loops]]
     return jvm.delta.actions.InMemoryLogReplay(*values)

@@ -17,8 +17,9 @@ class Store:
 
     def __init__(self, jvm: Jvm, log: JavaObject) -> None:
         self._jvm = jvm
-        self.root = str(log.dataPath())
-        self._files = log.dataPath().getFileSystem(log.newDeltaHadoopConf())
+        folder = log.dataPath()
+        self.root = str(folder)
+        self._files = folder.getFileSystem(log.newDeltaHadoopConf())
 
     def _path(self, path: str) -> JavaObject:
         return self._jvm.path(f"{self.root}/{path}")

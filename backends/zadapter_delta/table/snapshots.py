@@ -3,14 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.java_errors import causes
@@ -34,12 +33,6 @@ from zadapter_delta.table.specs import TARGET_FILE_SIZE
 
 _PREFIX_LENGTH = "spark.databricks.io.skipping.stringPrefixLength"
 _EXPIRED = re.compile(r"DELTA_\w*(LOG|VERSION)|VersionNotFound|FileNotFound")
-_ADD_FILE = (
-    "struct<path: string, partitionValues: map<string, string>, size: bigint, stats: string, "
-    "tags: map<string, string>, clusteringProvider: string, deletionVector: struct<"
-    "storageType: string, pathOrInlineDv: string, offset: int, cardinality: bigint>>"
-)
-"""Schema of the AddFile fields that a file table needs (PROTOCOL.md, "Add File")."""
 
 
 class Handle(NamedTuple):
@@ -63,8 +56,9 @@ def read_snapshot(
     """
     located, snapshot = handle
     metadata, protocol = snapshot.metadata(), snapshot.protocol()
-    schema = _json(metadata.schema())
-    arrow, partitioned = arrow_schema(schema), jvm.iterate(metadata.partitionColumns())
+    schema, text = _json(metadata.schema()), str(metadata.json())
+    arrow, stated = arrow_schema(schema), json.loads(text)["metaData"]
+    partitioned = stated["partitionColumns"]
     physical = physical_names(T.StructType.fromJson(schema))
     return Snapshot(
         table=table,
@@ -73,12 +67,12 @@ def read_snapshot(
         location=str(located.log.dataPath()),
         schema=arrow,
         partition={name: _partition_type(arrow.field(name).type) for name in partitioned},
-        id=str(metadata.id()),
-        definition=hashlib.sha256(f"{metadata.json()}{protocol.json()}".encode()).hexdigest(),
+        id=stated["id"],
+        definition=hashlib.sha256(f"{text}{protocol.json()}".encode()).hexdigest(),
         physical=physical,
         without_stats=_without_stats(snapshot, arrow),
         without_bounds=frozenset(p for p, t in leaves(arrow) if not with_bounds(t)),
-        target_file_size=_target_file_size(jvm.dict(metadata.configuration())),
+        target_file_size=_target_file_size(stated.get("configuration", {})),
         clustering=clustering(jvm, snapshot, physical),
         applied=applied,
         layouts=Layouts(Store(jvm, located.log)),
@@ -165,13 +159,6 @@ def file_table(
                 "as null; UPDATE these rows first, for example to '-'"
             )
     return files
-
-
-def frame(jvm: Jvm, lines: Iterable[str]) -> DataFrame:
-    """Return lines of the log with AddFile actions as a DataFrame like the one of a snapshot."""
-    parsed = F.from_json("value", f"add {_ADD_FILE}")
-    rows = jvm.lines(lines)
-    return rows.select(parsed["add"].alias("add")).select("add.*")
 
 
 def _json(scala_schema: JavaObject) -> dict[str, object]:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.names import NameParts, resolve
 from zadapter.spark.jvm.scala import each
+from zadapter.spark.jvm.spark_classes import select_texts
 from zadapter.spark.jvm.spark_parts import arrow_parts
 from zadapter.table.file_stats import concat_files
 from zadapter.table.snapshot import Snapshot
@@ -47,11 +48,9 @@ def read_data_files(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Ite
         rows = rows.where("false")
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
     values = partition(table, version)
-    chosen = rows.where("content = 0").selectExpr(
-        "file_path", "spec_id", "record_count", "file_size_in_bytes",
-        *(f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS),
-        *values,
-    )  # fmt: skip
+    facts = ["file_path", "spec_id", "record_count", "file_size_in_bytes"]
+    maps = [f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS]
+    chosen = select_texts(rows.where("content = 0"), [*facts, *maps, *values])
     if values:
         chosen = chosen.withColumns(values)
     positions = {field.name: field.position for field in version.fields if field.is_uuid}
@@ -93,7 +92,7 @@ def select_stats_columns(snapshot: Snapshot, columns: Sequence[NameParts]) -> li
 
 def pin_version(version: Version) -> JavaObject:
     """Return the table at the snapshot of *version*, for its metadata tables."""
-    metadata = version.pinned.operations().current()
+    metadata = version.metadata
     if version.snapshot_id is not None:
         builder = version.jvm.iceberg.TableMetadata.buildFrom(metadata)
         metadata = builder.setBranchSnapshot(version.snapshot_id, "main").discardChanges().build()

@@ -49,8 +49,7 @@ def refuse(table: str, version: Version) -> None:
 
 def _find_untested(version: Version) -> Iterator[tuple[str, str]]:
     """Yield features that were not tested, each with what the user can do."""
-    pinned, metadata = version.pinned, version.pinned.operations().current()
-    number = int(metadata.formatVersion())
+    pinned, metadata, number = version.pinned, version.metadata, version.format_version
     if number not in FORMAT_VERSIONS:
         versions = ", ".join(map(str, sorted(FORMAT_VERSIONS)))
         yield f"format version {number}", f"pass a table of format version {versions}"

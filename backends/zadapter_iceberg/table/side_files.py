@@ -1,6 +1,7 @@
 """Small files in an Iceberg table's folder, accessed through the table's FileIO."""
 
 from collections.abc import Collection, Iterator
+from functools import cached_property
 
 from zadapter.base.java_errors import causes
 from zadapter.table.snapshot import Snapshot
@@ -35,7 +36,11 @@ class Store:
         self._table, self._version = table, version
         self._io = table.io()
         self._location = table.location()
-        self.root = _data_path(table) or str(self._location)
+
+    @cached_property
+    def root(self) -> str:
+        """The folder of the table's data, or the table's."""
+        return _data_path(self._table) or str(self._location)
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if it does not exist."""

@@ -14,7 +14,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.names import NameParts, join, leaves
 from zadapter.base.printable import abridge
 from zadapter.errors import UnsupportedError
-from zadapter.spark.jvm.scala import each
+from zadapter.spark.jvm.scala import each, java_map
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_iceberg.columns import Column, Field, check_names, columns, fields
 from zadapter_iceberg.jvm import JavaObject, Jvm
@@ -62,7 +62,7 @@ class Version:
         types = {parts: column.type for parts, column in self.columns.items()}
         return {parts: type_ for parts, type_ in types.items() if _AS_SPARK.match(type_)}
 
-    @property
+    @cached_property
     def sequence(self) -> int:
         """Sequence number of the snapshot."""
         return int(self.pinned.snapshot(self.snapshot_id).sequenceNumber())
@@ -99,7 +99,7 @@ class Version:
             and delete.content().name() != scan_tasks.POSITIONS
         }
 
-    @property
+    @cached_property
     def estimated_files(self) -> int:
         """About how many data files there are; 0: unknown, or none."""
         if self.snapshot_id is None:
@@ -134,12 +134,22 @@ class Version:
         ordered = [int(f.sourceId()) for f in fields if f.transform().preservesOrder()]
         return tuple(dict.fromkeys(names[id_] for id_ in ordered))
 
-    @property
+    @cached_property
     def has_row_ids(self) -> bool:
         """Whether rows have ids (row lineage)."""
-        return int(self.pinned.operations().current().formatVersion()) >= ROW_LINEAGE
+        return self.format_version >= ROW_LINEAGE
 
-    @property
+    @cached_property
+    def format_version(self) -> int:
+        """Version of Iceberg's format."""
+        return int(self.metadata.formatVersion())
+
+    @cached_property
+    def metadata(self) -> JavaObject:
+        """Iceberg's ``TableMetadata``."""
+        return self.pinned.operations().current()
+
+    @cached_property
     def has_deletes(self) -> bool:
         """Whether there are row-level deletes."""
         if self.snapshot_id is None:
@@ -218,8 +228,7 @@ def with_properties(jvm: Jvm, table: JavaObject, properties: Mapping[str, str]) 
     metadata = table.operations().current()
     if properties:
         merged = jvm.root.java.util.HashMap(metadata.properties())
-        for key, value in properties.items():
-            merged.put(key, value)
+        merged.putAll(java_map(jvm.root, properties))
         metadata = metadata.replaceProperties(merged)
     return pin_metadata(jvm, table, metadata)
 

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zadapter.base.names import NameParts, quote
 from zadapter.layout.layout import Layout
+from zadapter.spark.jvm.gateway import scala_context
 from zadapter.spark.jvm.scala import java_dict
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.encoding import Encoding
@@ -81,7 +82,7 @@ def collect_full_stats(snapshot: Snapshot, columns: Sequence[NameParts]) -> None
 
 def split_size(spark: SparkSession, files: pa.Table) -> int:
     """Return the bytes of a split; Iceberg balances tasks only in scans that it plans itself."""
-    tasks = _TASKS * int(spark.sparkContext.defaultParallelism)
+    tasks = _TASKS * int(scala_context(spark.sparkContext).defaultParallelism())
     return min(max(total(files, "size") // tasks, _SMALLEST_SPLIT), _LARGEST_SPLIT)
 
 

@@ -17,6 +17,7 @@ from zadapter.errors import SessionError
 from zadapter.spark.compat.spark_api import MOVING, find_rebasing, metadata_column
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.spark_classes import read_parquet
 from zadapter.table.encoding import Encoding
 from zadapter.table.spec import atoms
 from zadapter_parquet.store.hive_names import NULL
@@ -51,8 +52,8 @@ def read(
     Raises:
         SessionError: The session rebases dates or timestamps.
     """
-    _refuse_moving(spark, columns)
     if not locations:
+        _refuse_moving(spark, columns)
         nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in columns]
         return spark.range(0).select(*nulls)
     stored_columns = T.StructType([field for field in columns if field.name not in partition])
@@ -76,7 +77,8 @@ def read_stored(spark: SparkSession, columns: T.StructType, locations: Sequence[
         SessionError: The session rebases dates or timestamps.
     """
     _refuse_moving(spark, columns)
-    return spark.read.schema(columns).options(**_STRICT).parquet(*map(_escape_glob, locations))
+    paths = list(map(_escape_glob, locations))
+    return read_parquet(spark, columns.json(), _STRICT, paths)
 
 
 def _refuse_moving(spark: SparkSession, columns: T.StructType) -> None:
@@ -170,9 +172,7 @@ def write(
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         **encoding.settings({}),
     }
-    others = [F.col(quote((name,))) for name in rows.columns if name not in partition.values()]
-    folders = [_partition_column(rows, name).alias(folder) for folder, name in partition.items()]
-    output = rows.select(*others, *folders) if partition else rows
+    output = _with_folders(rows, partition) if partition else rows
     writer = output.write.mode("error").options(**options).partitionBy(*partition)
     spark = rows.sparkSession
     previous = str(spark.conf.get(_TIMESTAMP_TYPE))
@@ -181,6 +181,13 @@ def write(
         writer.parquet(location)
     finally:
         spark.conf.set(_TIMESTAMP_TYPE, previous)
+
+
+def _with_folders(rows: DataFrame, partition: Mapping[str, str]) -> DataFrame:
+    """Return *rows* with their partition columns last, by the names of their folders."""
+    others = [F.col(quote((name,))) for name in rows.columns if name not in partition.values()]
+    folders = [_partition_column(rows, name).alias(folder) for folder, name in partition.items()]
+    return rows.select(*others, *folders)
 
 
 def _partition_column(rows: DataFrame, name: str) -> Column:
