@@ -255,7 +255,8 @@ def _metrics(jvm: Jvm, change: Change) -> JavaObject:
     metrics = {}
     for name, value in values.items():
         metrics[name] = create(context, name)
-        metrics[name].set(value)
+        if value:  # it is 0 from the beginning
+            metrics[name].set(value)
     return jvm.map(metrics)
 
 

@@ -58,13 +58,13 @@ def read_snapshot(
     metadata, protocol = snapshot.metadata(), snapshot.protocol()
     schema, text = _json(metadata.schema()), str(metadata.json())
     arrow, stated = arrow_schema(schema), json.loads(text)["metaData"]
-    partitioned = stated["partitionColumns"]
+    partitioned, store = stated["partitionColumns"], Store(jvm, located.log)
     physical = physical_names(T.StructType.fromJson(schema))
     return Snapshot(
         table=table,
         format="delta",
         version=version if (version := int(snapshot.version())) >= 0 else None,
-        location=str(located.log.dataPath()),
+        location=store.root,
         schema=arrow,
         partition={name: _partition_type(arrow.field(name).type) for name in partitioned},
         id=stated["id"],
@@ -75,7 +75,7 @@ def read_snapshot(
         target_file_size=_target_file_size(stated.get("configuration", {})),
         clustering=clustering(jvm, snapshot, physical),
         applied=applied,
-        layouts=Layouts(Store(jvm, located.log)),
+        layouts=Layouts(store),
         source=lambda: source(jvm, snapshot),
         properties=lambda: jvm.dict(metadata.configuration()),
         rewritten=lambda since: find_rewrites(jvm, located.log, since, int(snapshot.version())),

@@ -16,9 +16,9 @@ ROWS = (
 KEYS = ["event_time", "user_id"]
 FINALIZER = "m\n"
 MOST = {
-    "delta": {"optimize": (1_500, 4), "plan": (420, 1)},
-    "parquet": {"optimize": (860, 3), "plan": (90, 0)},
-    "iceberg": {"optimize": (1_390, 3), "plan": (310, 1)},
+    "delta": {"optimize": (710, 4), "plan": (220, 1)},
+    "parquet": {"optimize": (365, 3), "plan": (70, 0)},
+    "iceberg": {"optimize": (690, 3), "plan": (240, 1)},
 }
 """Commands and jobs of a warm rewrite of twelve files, and of a plan that finds nothing to do."""
 

@@ -166,6 +166,7 @@ def follow(spark: Any, session: Any) -> None:
         if target.currentCatalog().name() != name:
             target.setCurrentCatalog(name)
         namespace = source.currentNamespace()
-        jvm = java_classes(spark)
-        if not jvm.java.util.Arrays.equals(target.currentNamespace(), namespace):
+        mapper = java_classes(spark).com.fasterxml.jackson.databind.ObjectMapper()
+        before = mapper.writeValueAsString(target.currentNamespace())
+        if before != mapper.writeValueAsString(namespace):
             target.setCurrentNamespace(namespace)

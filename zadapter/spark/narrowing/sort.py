@@ -111,12 +111,14 @@ def find_untested_component(spark: SparkSession) -> str | None:
     """Return the component of a session that was not tested, or None."""
     if builds.standing(spark.version) is Standing.UNKNOWN:
         return f"Spark {spark.version}"
-    if plugins := _setting(spark, _PLUGINS):
+    # PySpark's getConf() copies the configuration entry by entry
+    conf = scala_context(spark.sparkContext).conf()
+    if plugins := _setting(spark, conf, _PLUGINS):
         return f"{_PLUGINS}={plugins}"
-    if (shuffle := _setting(spark, _SHUFFLE)) not in _SORT_SHUFFLE:
+    if (shuffle := _setting(spark, conf, _SHUFFLE)) not in _SORT_SHUFFLE:
         return f"{_SHUFFLE}={shuffle}"
     extensions = {library.extension for library in _libraries()}
-    names = [name.strip() for name in _setting(spark, EXTENSIONS).split(",")]
+    names = [name.strip() for name in _setting(spark, conf, EXTENSIONS).split(",")]
     if unknown := [name for name in names if name and name not in extensions]:
         return f"{EXTENSIONS}={unknown[0]}"
     # a service file in a jar, or code, may also register extensions
@@ -144,11 +146,9 @@ def _libraries() -> list[Library]:
     return [form.library for form in plugins.formats().values() if form.library]
 
 
-def _setting(spark: SparkSession, key: str) -> str:
-    if of_session := spark.conf.get(key, None):
-        return str(of_session).strip()
-    # PySpark's getConf() copies the configuration entry by entry
-    return str(scala_context(spark.sparkContext).conf().get(key, "")).strip()
+def _setting(spark: SparkSession, conf: Any, key: str) -> str:
+    """Return a setting of the session, or else of the application."""
+    return str(spark.conf.get(key, None) or conf.get(key, "")).strip()
 
 
 def _class(instance: Any) -> str:
