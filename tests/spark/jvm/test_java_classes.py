@@ -25,6 +25,7 @@ def test_a_static_method_is_asked_for_once(spark, sent):
 
     assert found == (3, 2**31 - 1)
     assert len(sent) == 2
+    assert callable(jvm.PythonRDD.runJob)  # PySpark imports its package
     assert jvm.scala.Option.apply(None).isEmpty()
 
 

@@ -46,7 +46,7 @@ def _find(jvm: Any, name: str) -> Any:
     known = _known.setdefault(jvm, {})
     found = known[name] if name in known else getattr(jvm, name)
     if isinstance(found, JavaClass) and name not in known:
-        found = known[name] = _Class(name, found._gateway_client)  # noqa: SLF001
+        found = known[name] = _Class(found._fqn, found._gateway_client)  # noqa: SLF001
     return found
 
 
