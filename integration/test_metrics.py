@@ -45,7 +45,7 @@ def metrics():
 def rules(tmp_path):
     """The rules of the recipe as a file."""
     file = tmp_path / "rules.yml"
-    file.write_text(code("zadapter/RECIPES.md", "Prometheus", "yaml"))
+    file.write_text(code("zadapter/docs/how-to/metrics.md", "Prometheus", "yaml"))
     return file
 
 

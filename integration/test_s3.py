@@ -14,7 +14,7 @@ from integration.kit.s3 import KEY, SECRET, make
 from tests.kit.variants import slow
 from zadapter import errors
 
-GUIDE = Path(__file__).parents[1] / "zadapter" / "GUIDE.md"
+PAGE = Path(__file__).parents[1] / "zadapter" / "docs" / "how-to" / "s3.md"
 CLUSTERED = {"by": ["a", "b"], "target_file_size": "2KB"}
 SCHEMES = pytest.mark.parametrize("scheme", ["s3", *slow("s3a")])
 
@@ -167,7 +167,7 @@ class TestParquet(Stories):
     format = "parquet"
 
     def test_nothing_is_prepared(self, spark, s3):
-        """The guide's way: keys and the server in the environment, and one call."""
+        """The documented way: keys and the server in the environment, and one call."""
         table = self.made(spark, s3, "gated").replace("s3a:", "s3:")
         code = f"import zadapter; print(zadapter.optimize({table!r}, by='a', backend='parquet'))"
 
@@ -175,7 +175,7 @@ class TestParquet(Stories):
             "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_ENDPOINT_URL": s3.gate.uri,
         }  # fmt: skip
-        named = re.findall(r"^export (\w+)=", GUIDE.read_text(), re.MULTILINE)
+        named = re.findall(r"^export (\w+)=", PAGE.read_text(), re.MULTILINE)
 
         said = alone([sys.executable, "-c", code], {name: values[name] for name in named})
 

@@ -267,10 +267,9 @@ def test_commands_in_prose_could_run(document):
 
 
 def test_every_command_has_a_row_with_an_example():
-    """In the table of the guide."""
-    rows = re.findall(
-        r"^\| `(\w+)` \| .+ \| `zadapter (\w+) ", read("zadapter/GUIDE.md"), re.MULTILINE
-    )
+    """In the table of the page on the command line."""
+    page = read(f"{PAGES}reference/command-line.md")
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| `zadapter (\w+) ", page, re.MULTILINE)
 
     assert dict(rows) == {name: name for name in typer.main.get_command(app).commands}
 
@@ -300,5 +299,5 @@ def test_versions_of_packages_are_those_that_are_loaded():
     named = {each for text in texts for each in re.findall(r"[\w.]+:[\w.-]+:[\d.]+", text)}
 
     assert named == loaded | {CONNECTORS[0].packages[0]}
-    guide = read("zadapter/GUIDE.md")
-    assert [each.hadoop for each in CONNECTORS if each.hadoop not in guide] == []
+    page = read(f"{PAGES}how-to/s3.md")
+    assert [each.hadoop for each in CONNECTORS if each.hadoop not in page] == []

@@ -52,6 +52,7 @@ def test_the_wheel_holds_the_two_source_roots_and_nothing_else(wheel):
     assert {name for name in names if ".dist-info/" not in name} >= shipped
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == set(PACKAGES)
     assert {name for name in names if name.endswith(".py")} <= shipped
+    assert not [name for name in names if name.startswith("zadapter/docs/")]
 
 
 def metadata(wheel):

@@ -17,7 +17,7 @@ from tests.kit.documents import code
 from tests.test_documents import accepts
 from zadapter.lake.settings import parse
 
-RECIPES = "zadapter/RECIPES.md"
+RECIPES = "zadapter/docs/how-to/containers.md"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 

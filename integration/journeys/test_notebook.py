@@ -1,4 +1,4 @@
-"""A notebook: the guide's first cells, and what each of them shows."""
+"""A notebook: the first cells of the start page, and what each of them shows."""
 
 import re
 
@@ -16,10 +16,12 @@ MISTAKE = 'zadapter.optimize("lake/events", by="user_ids")'
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory):
-    """The outputs of the cells, by their code: two blocks of the guide, and what follows."""
+    """The outputs of the cells, by their code: two blocks of the start page, and what follows."""
     user = User(tmp_path_factory.mktemp("notebook"))
-    guide = [each.text for each in blocks("zadapter/GUIDE.md") if each.language == "python"][:2]
-    codes = [*guide, "plan", "report", MISTAKE]
+    start = [each.text for each in blocks("zadapter/docs/start.md") if each.language == "python"][
+        :2
+    ]
+    codes = [*start, "plan", "report", MISTAKE]
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in codes])
     made.cells[-1].metadata["tags"] = ["raises-exception"]
     client = NotebookClient(made, timeout=None, resources={"metadata": {"path": str(user.folder)}})
@@ -33,7 +35,7 @@ def streams(outputs):
 
 
 @pytest.mark.slow
-def test_the_cells_of_the_guide(cells):
+def test_the_cells_of_the_start_page(cells):
     """The table is there, and its plan was printed."""
     *_, printing = [code for code in cells if "print(plan)" in code]
 

@@ -1,4 +1,4 @@
-"""A session of the user's own: by Delta's function, or with the guide's settings for Iceberg."""
+"""A session of the user's own: by Delta's function, or with the documented settings for Iceberg."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_delta_by_its_own_function(user):
 
 @pytest.mark.slow
 def test_a_table_of_pyiceberg(user):
-    """Made and read by pyiceberg in its SQL catalog, which the guide's settings give to Spark."""
+    """Made and read by pyiceberg in its SQL catalog, which the documents give to Spark."""
     warehouse = user.folder / "iceberg"
     catalog = SqlCatalog(
         "ice", uri=f"sqlite:///{user.folder}/iceberg.db", warehouse=warehouse.as_uri()

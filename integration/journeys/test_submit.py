@@ -52,7 +52,7 @@ def test_with_the_settings_of_the_guide(user, events, session):
 
 
 def test_without_packages(user, events):
-    """The error names each setting that the guide lists, with its value, and nothing is written."""
+    """The error names each documented setting with its value, and nothing is written."""
     before = of_delta(events)
 
     code, output = submitted(user, SESSION + OPTIMIZE)

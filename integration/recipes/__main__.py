@@ -1,4 +1,4 @@
-"""Run the recipes of ``zadapter/RECIPES.md`` as they stand: ``python -m integration.recipes``.
+"""Run the recipes of ``zadapter/docs/how-to`` as they stand: ``python -m integration.recipes``.
 
 Each recipe runs in a virtual environment of its own, in a temporary folder with a Delta table that
 delta-rs has made. Its rows are compared before and after, and its log must have a rewrite. Recipes
@@ -16,10 +16,11 @@ import deltalake
 import pyarrow as pa
 
 from integration.kit import s3 as servers
-from integration.recipes.deployment import DOCUMENT, github, kubernetes
+from integration.recipes.deployment import github, kubernetes
 from tests.kit.checkout import ROOT
 from tests.kit.documents import code
 
+SCHEDULERS = "zadapter/docs/how-to/schedulers.md"
 PACKAGES = {
     "cron": [],
     "maintain": [],
@@ -80,7 +81,7 @@ def python_of(recipe, environments):
 
 def by_cron(recipe, python):
     """Return the crontab's command as cron runs it: by ``sh``, with few variables."""
-    _, _, line = code(DOCUMENT, recipe, "text").strip().partition("cd /data && ")
+    _, _, line = code(SCHEDULERS, recipe, "text").strip().partition("cd /data && ")
     path = f"{python.parent}:/usr/bin:/bin"
     environment = {"PATH": path, "HOME": os.environ["HOME"]}
     return ["/bin/sh", "-c", line], environment
@@ -91,7 +92,7 @@ def airflow(folder, python, zadapter, number):
     (folder / "dags").mkdir()
     dag = folder / "dags" / "events.py"
     name = ("clustered", "maintained")[number]
-    dag.write_text(code(DOCUMENT, "Airflow", "python", number) + DAG_TEST.format(name))
+    dag.write_text(code(SCHEDULERS, "Airflow", "python", number) + DAG_TEST.format(name))
     environment = os.environ | {
         "AIRFLOW_HOME": str(folder / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dag.parent),
@@ -108,18 +109,18 @@ def dagster(folder, python, number):
     """Materialise the asset, and print one of its facts."""
     script = folder / "assets.py"
     names = (("clustered_events", "data scanned"), ("maintained_lake", "tables"))[number]
-    script.write_text(code(DOCUMENT, "Dagster", "python", number) + MATERIALIZE.format(*names))
+    script.write_text(code(SCHEDULERS, "Dagster", "python", number) + MATERIALIZE.format(*names))
     return [python, script], os.environ
 
 
 def dbt(folder, python, number):
     """Build a project of one model; its table is in the session's warehouse."""
     (folder / "models").mkdir()
-    (folder / "models" / "events.sql").write_text(code(DOCUMENT, "dbt", "sql"))
+    (folder / "models" / "events.sql").write_text(code(SCHEDULERS, "dbt", "sql"))
     (folder / "dbt_project.yml").write_text(PROJECT)
     (folder / "profiles.yml").write_text(PROFILE)
     script = folder / "build.py"
-    script.write_text(code(DOCUMENT, "dbt", "python", number))
+    script.write_text(code(SCHEDULERS, "dbt", "python", number))
     return [python, script], os.environ | {"DO_NOT_TRACK": "1"}
 
 

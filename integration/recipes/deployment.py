@@ -17,7 +17,7 @@ import yaml
 from tests.kit.checkout import ROOT
 from tests.kit.documents import code
 
-DOCUMENT = "zadapter/RECIPES.md"
+DOCUMENT = "zadapter/docs/how-to/containers.md"
 SOURCES = ("pyproject.toml", "README.md", "zadapter", "backends")
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that does not answer."""

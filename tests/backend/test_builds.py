@@ -19,7 +19,11 @@ def releases(library, spark):
 
 def test_the_documents_have_the_table_of_the_code():
     """One row for each minor version of Spark, the preferred release first."""
-    text = read("zadapter/PLATFORMS.md").partition("## Tested releases")[2].partition("\n## ")[0]
+    text = (
+        read("zadapter/docs/how-to/platforms.md")
+        .partition("## Tested releases")[2]
+        .partition("\n## ")[0]
+    )
 
     rows = re.findall(r"^\| (\d\.\d) \| (.*) \| (.*) \|$", text, re.MULTILINE)
 

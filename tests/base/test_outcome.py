@@ -19,7 +19,7 @@ from zadapter.errors import (
     ZadapterError,
 )
 
-GUIDE = Path(errors.__file__).parent / "GUIDE.md"
+PAGE = Path(errors.__file__).parent / "docs" / "reference" / "errors.md"
 FACTS = {"yes": True, "no": False, "unknown": None}
 
 
@@ -143,10 +143,10 @@ def test_a_call_within_a_call_has_its_own_outcome():
     assert raised(call).committed is False
 
 
-def test_the_guide_lists_every_class():
-    """With what its attributes say."""
-    section = GUIDE.read_text(encoding="utf-8").partition("### Results and errors")[2]
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (\w+) \|", section, re.MULTILINE)
+def test_the_page_of_errors_lists_every_class():
+    """With what its attributes say, its cause and what to do."""
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (\w+) \| \w.+ \| \w.+ \|$", page, re.MULTILINE)
 
     assert {name: (FACTS[again], FACTS[done]) for name, again, done in rows} == {
         kind.__name__: (kind.retryable, kind.committed) for kind in EVERY if kind is not EVERY[0]

@@ -1,9 +1,11 @@
-"""Code blocks in Markdown documents: parsing, and running those of one document.
+"""Code blocks in Markdown documents: parsing, and running those of documents.
 
 ``python tests/kit/documents.py FOLDER/README.md`` runs the blocks of a document in the working
-directory and writes their output to ``printed.json``.
+directory and writes their output to ``printed.json``. Documents that continue the first one may
+follow: each runs with the names that the first one has defined.
 """
 
+import inspect
 import io
 import json
 import re
@@ -11,7 +13,10 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 
 from tests.kit.checkout import ROOT
 
@@ -22,7 +27,10 @@ DOCUMENTS = sorted(
 )
 SHELLS = ("sh", "bash", "shell")
 PRINTED = "printed.json"
-_FENCE = re.compile(r"^```(\w*)[ ]?(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
+_FENCE = re.compile(r"^```(\w*)[ ]?(.*)\n((?:.*\n)*?)^```$|^::: (\S+)$", re.MULTILINE)
+_CONTINUES = re.compile(
+    r"^The code of this page continues that of \[[^\]]+\]\((\S+)\)\.$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -57,18 +65,37 @@ def read(document):
 
 
 def blocks(document):
-    """Return the fenced blocks of a document, in order."""
-    text = read(document)
-    return [
-        Block(
-            document=document,
-            line=text.count("\n", 0, match.start()) + 1,
-            language=match[1],
-            options=tuple(match[2].split()),
-            text=match[3],
-        )
-        for match in _FENCE.finditer(text)
-    ]
+    """Return the fenced blocks of a document, in order, with those of docstrings that it shows."""
+    return _blocks(document, read(document))
+
+
+def _blocks(document, text):
+    found = []
+    for match in _FENCE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if match[4]:
+            found += examples(match[4])
+        else:
+            options = tuple(match[2].split())
+            found.append(Block(document, line, match[1], options, match[3]))
+    return found
+
+
+def examples(name):
+    """Return the blocks in the example of a public function's docstring."""
+    package, *attributes = name.split(".")
+    shown = reduce(getattr, attributes, import_module(package))
+    text = (inspect.getdoc(shown) or "").partition("\nExample:\n")[2]
+    text = dedent(re.split(r"^\S", text, maxsplit=1, flags=re.MULTILINE)[0])
+    return _blocks(name, re.sub(r"^``([^`]+)``$", r"```python\n\1\n```", text, flags=re.MULTILINE))
+
+
+def continued(document):
+    """Return the document whose code comes before that of *document*; None if it has all."""
+    link = _CONTINUES.search(read(document))
+    if link is None:
+        return None
+    return ((ROOT / document).parent / link[1]).resolve().relative_to(ROOT).as_posix()
 
 
 def code(document, heading, language, number=0):
@@ -78,9 +105,17 @@ def code(document, heading, language, number=0):
     return [found[3] for found in _FENCE.finditer(section) if found[1] == language][number]
 
 
-def run(document):
-    """Run the blocks of *document* in one namespace, and return the output of each."""
-    namespace, printed = {"__name__": "__main__"}, {}
+def run(first, *others):
+    """Run the blocks of documents, and return the output of each; *others* continue the first."""
+    namespace = {"__name__": "__main__"}
+    printed = _run(first, namespace)
+    for document in others:
+        printed |= _run(document, namespace.copy())
+    return printed
+
+
+def _run(document, namespace):
+    printed = {}
     for block in blocks(document):
         if not block.runs:
             continue
@@ -89,9 +124,9 @@ def run(document):
             stdout = io.StringIO()
             with redirect_stdout(stdout):
                 exec(compile(block.text, str(block), "exec"), namespace)
-            printed[block.line] = stdout.getvalue()
+            printed[str(block)] = stdout.getvalue()
         else:
-            printed[block.line] = "".join(map(_called, block.commands))
+            printed[str(block)] = "".join(map(_called, block.commands))
     return printed
 
 
@@ -111,4 +146,4 @@ def _called(command):
 
 
 if __name__ == "__main__":
-    Path(PRINTED).write_text(json.dumps(run(sys.argv[1])), encoding="utf-8")
+    Path(PRINTED).write_text(json.dumps(run(*sys.argv[1:])), encoding="utf-8")

@@ -34,7 +34,10 @@ def advise(
     queries read are predicted from a sample.
 
     Example:
-        ``zadapter.advise("lake/events", ["user_id = 7", "page = 'a'"])``
+        ```python
+        advice = zadapter.advise("lake/events", ["user_id = 7", "page = 'a'"])
+        print(advice.best)
+        ```
 
     Args:
         table: A path or an identifier.

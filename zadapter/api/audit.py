@@ -47,7 +47,9 @@ def audit(
     """Compare the recorded bounds and counts of *table* with its files; optionally repair them.
 
     Example:
-        ``zadapter.audit("lake/events", deep=True).sound``
+        ```python
+        assert zadapter.audit("lake/events", deep=True).sound
+        ```
 
     Args:
         table: A path or an identifier.

@@ -54,6 +54,12 @@ def append(
 ) -> WriteResult:
     """Append *rows* to *table* in one commit.
 
+    Example:
+        ```python
+        new = spark.createDataFrame([(7, "a")], "user_id BIGINT, page STRING")
+        zadapter.append("lake/visits", new)
+        ```
+
     Args:
         table: A path.
         rows: A DataFrame with columns of the table, matched by name, with the same types. Missing
@@ -86,6 +92,12 @@ def delete(
     Files with such rows are rewritten without these rows, each by itself and in its order, in one
     commit. Rows that other writers append concurrently are kept. If other writers rewrite the same
     files, the delete restarts.
+
+    Example:
+        ```python
+        deletion = zadapter.delete("lake/visits", "user_id = 7")
+        print(deletion.rows_deleted)
+        ```
 
     Args:
         table: A path.
@@ -120,6 +132,12 @@ def overwrite(
 
     Without partition columns, the whole table is replaced. Rows that other writers append
     concurrently are kept.
+
+    Example:
+        ```python
+        new = spark.createDataFrame([(8, "b")], "user_id BIGINT, page STRING")
+        zadapter.overwrite("lake/visits", new)
+        ```
 
     Args:
         table: A path.

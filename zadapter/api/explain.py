@@ -36,7 +36,10 @@ def explain(
     """Report which files of *table* a query with the condition *where* reads, and why.
 
     Example:
-        ``zadapter.explain("lake/events", "user_id < 1000")``
+        ```python
+        explanation = zadapter.explain("lake/events", "user_id < 1000")
+        print(explanation)
+        ```
 
     Args:
         table: A path or an identifier.

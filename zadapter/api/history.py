@@ -30,6 +30,12 @@ def history(
 ) -> list[Commit]:
     """Return the commits of all versions of *table*, newest first.
 
+    Example:
+        ```python
+        for commit in zadapter.history("lake/visits"):
+            print(commit.version, commit.operation)
+        ```
+
     Raises:
         UsageError: The table does not exist.
         UnsupportedError: The table's format keeps its own history.
@@ -51,6 +57,11 @@ def restore(
     spark: SparkSession | None = None,
 ) -> WriteResult:
     """Commit the rows of an older version as a new version.
+
+    Example:
+        ```python
+        zadapter.restore("lake/visits", 1)
+        ```
 
     Raises:
         UsageError: The table or the version does not exist.
@@ -98,6 +109,11 @@ def publish(
     next call that writes to the table finishes it.
 
     Queries that started before the call may fail, since the files that they listed have moved.
+
+    Example:
+        ```python
+        print(zadapter.publish("lake/visits", dry_run=True))
+        ```
 
     Args:
         folder: A path.
@@ -148,6 +164,12 @@ def vacuum(
 
     Versions that lose files can no longer be read. Files unknown to zadapter and files of commits
     in progress are never deleted.
+
+    Example:
+        ```python
+        cleanup = zadapter.vacuum("lake/visits")
+        print(cleanup.paths)
+        ```
 
     Args:
         table: A path.

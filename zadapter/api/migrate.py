@@ -72,8 +72,11 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Migration:
     """Create a table of another format with the rows, schema and layout of *table*.
 
-    One commit creates the new table with all rows. Then both tables are read and compared. If the
-    call is interrupted, repeat it: it finishes the migration or starts over.
+    One commit creates the new table with all rows. Then both tables are read and compared: the
+    result has the proof. If the call is interrupted, repeat it: it finishes or starts over.
+
+    Example:
+        ``zadapter.migrate("lake/events", to="parquet", target="lake/as_files")``
 
     Args:
         table: The old table: a path, or an identifier in the session's catalog.
@@ -82,16 +85,13 @@ def migrate(  # noqa: PLR0913 - the public call, all by keyword
         backend: Format of the old table. Detected by default; required for a folder without a log.
         mode: ``"copy"`` rewrites all rows. ``"in_place"`` shares the files and protects them from
             clean-ups; it raises an error if a row could be lost. ``"auto"`` chooses between them.
-        by: Key columns of a new layout, see :func:`~zadapter.optimize`. Defaults to the table's
-            layout with its cuts.
+        by: Key columns of a new layout, see ``optimize``. Defaults to the table's layout and cuts.
         curve: Curve of a new layout, see ``optimize``.
         target_file_size: File size of a new layout, see ``optimize``.
         row_groups: Row groups of a new layout, see ``optimize``.
         follow: Copy the rows appended to *table* since its migration, in one commit.
         dry_run: Report the effect on each part of the table, and write nothing.
         spark: A classic Spark session. Defaults to the active session, or a new local one.
-
-    Returns: The parts carried, translated and lost, and the proof that both tables are equal.
 
     Raises:
         UsageError: An argument is invalid, or *target* is in use.

@@ -84,8 +84,11 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
 ) -> Report:
     """Cluster *table* so that filters on *by* read fewer files and row groups.
 
+    Example:
+        ``zadapter.optimize("lake/events", by=["event_time", "user_id"])``
+
     Args:
-        table: A path, ``delta.`path```, or an identifier in the session's catalog.
+        table: A path, ``delta.`path` ``, or an identifier in the session's catalog.
         by: Key columns, or their weights. Defaults to the table's; without any, it is compacted.
         queries: A query log, as for advise; by=auto takes the keys that suit it best.
         bloom_filters: Columns with a Bloom filter in each row group. Defaults to the table's.
@@ -110,9 +113,7 @@ def optimize(  # noqa: PLR0913 - the public call, all by keyword
         spark: A classic Spark session. Defaults to the active session, or a new local one.
 
     Raises:
-        UsageError, SessionError, UnsupportedError: Nothing was written; the message states why.
-        VerificationError, ConflictError: Rows differ, or all attempts lost; nothing was committed.
-        UnknownOutcomeError: It is unknown whether a commit landed; nothing was deleted.
+        ZadapterError: Its class says why, its attributes what was committed and whether to retry.
     """
     raise NotImplementedError  # `_calling` passes the arguments to run_optimize
 
@@ -148,6 +149,13 @@ def plan(  # noqa: PLR0913 - the public call, all by keyword
 
     Reads the table's log and a sample of the key columns. With ``collect_stats``, the prediction
     assumes that the stats exist, and changes no table property.
+
+    Example:
+        ```python
+        plan = zadapter.plan("lake/events", by={"event_time": 2, "user_id": 1})
+        if not plan.nothing_to_do:
+            report = plan.run()
+        ```
 
     Raises:
         UsageError: An argument is invalid for this table.

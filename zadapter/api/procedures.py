@@ -79,8 +79,10 @@ def register_procedures(spark: SparkSession | None = None) -> None:
     Thrift server or of a Spark Connect server in this process. A second call changes nothing.
 
     Example:
-        ``zadapter.register_procedures(spark)``, and then
-        ``spark.sql("CALL zadapter.system.optimize(table => 'db.t', by => array('a', 'b'))")``
+        ```python
+        zadapter.register_procedures(spark)
+        spark.sql("CALL zadapter.system.plan(table => 'lake/events')").show()
+        ```
 
     Args:
         spark: A Spark session. Defaults to the running session, or a new one.

@@ -46,7 +46,9 @@ def read(
     The DataFrame reads only files that may contain matching rows.
 
     Example:
-        ``zadapter.read("lake/visits", where="user_id = 7", version=3)``
+        ```python
+        zadapter.read("lake/visits", where="user_id < 100", version=1).show(5)
+        ```
 
     Args:
         table: A path or an identifier.
@@ -98,12 +100,14 @@ def files(
 ) -> pa.Table:
     """Return the files of one version of *table* that may contain rows matching *where*.
 
+    Example:
+        ``zadapter.files("lake/visits", where="user_id < 100")``
+
     Args:
         table: A path or an identifier.
         where: A condition in Spark SQL, such as ``"user_id = 7"``.
         version: See :func:`read`.
-        row_groups: Also read the footers of these files, and return the row groups that may contain
-            matching rows.
+        row_groups: Also read footers, and return the row groups that may contain matching rows.
         backend: The format, or a backend's class. Detected by default.
         spark: A Spark session. Defaults to the running session, or a new one.
 
@@ -113,8 +117,7 @@ def files(
 
     Raises:
         UsageError: The table, a column or the version does not exist.
-        UnsupportedError: The files have row-level deletes, which only readers of the format apply;
-            or row groups are requested, and the format does not resolve columns by name.
+        UnsupportedError: Files have row-level deletes, or row groups cannot be found by names.
     """
     check_where(where)
     check_version(version)

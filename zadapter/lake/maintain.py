@@ -59,7 +59,11 @@ def maintain(
     gets a line for each table. A failure stays with its table.
 
     Example:
-        ``zadapter.maintain("lake.toml", dry_run=True)``
+        ```python
+        entry = {"match": "lake/*", "by": ["event_time", "user_id"]}
+        report = zadapter.maintain({"tables": [entry]}, dry_run=True)
+        print(report)
+        ```
 
     Args:
         lake: The file of the lake in TOML, its content as a mapping, or a :class:`zadapter.Lake`.

@@ -115,6 +115,14 @@ def zvalue(
     >>> zvalue(row, nulls=None)[0].as_py().hex()
     '00000000000000000009901a'
 
+    Example:
+        ```python
+        import pyarrow as pa
+
+        two, three = pa.array([2], pa.uint8()), pa.array([3], pa.uint8())
+        assert zadapter.zvalue([two, three], nulls=None)[0].as_py() == bytes([0, 13])
+        ```
+
     Args:
         columns: The key columns, most important first.
         width: Bytes used of string and binary columns; other types have their own width.

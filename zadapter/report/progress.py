@@ -34,6 +34,12 @@ def progress(console: Console | None = None) -> Iterator[None]:
     A line shows the table, the phase and, while rows are written, the bytes written so far. It
     disappears at the end. Notebooks need ``ipywidgets``.
 
+    Example:
+        ```python
+        with zadapter.progress():
+            zadapter.optimize("lake/events")
+        ```
+
     Args:
         console: A console of rich; None: standard error. Nothing is shown if it is neither a
             terminal nor a notebook.

@@ -53,6 +53,11 @@ def session(
     ``fs.s3a.*``, the environment, a profile or the machine, in this order. If ``AWS_ENDPOINT_URL``
     is set, that server is used, with the bucket in the path.
 
+    Example:
+        ```python
+        spark = zadapter.spark.session({"spark.sql.shuffle.partitions": "8"}, formats=["delta"])
+        ```
+
     Args:
         conf: Spark settings. They take precedence; lists are extended.
         formats: Formats to load, such as ``"delta"``; None: Delta, and Iceberg if pyiceberg is

@@ -36,7 +36,7 @@ WRITERS = {
     "parquet": ("spark", "pyarrow"),
 }
 SESSION = {"parquet.filter.dictionary.enabled": "false"}
-"""Spark's Parquet reader misses zeros of the other sign in dictionaries (zadapter/GUIDE.md)."""
+"""Spark's Parquet reader misses zeros of the other sign in dictionaries, as the limits say."""
 _INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
