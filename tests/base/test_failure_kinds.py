@@ -1,12 +1,8 @@
 """Failures that were taken for others: texts of Java, and what is said of them."""
 
-import ast
-import re
-
 import pytest
 
 from tests.base.test_translate_errors import ABORTED, FILE, READING
-from tests.kit.checkout import ROOT
 from zadapter.base.translate_errors import translate_error
 from zadapter.errors import DataFileError, EngineError, SessionError, StoreError
 
@@ -155,18 +151,3 @@ def test_a_failure_is_not_taken_for_another_one(thrown, error, says):
     assert [text for text in says if text not in str(made)] == []
     assert not {"is damaged;", "likely", "probably"} & set(str(made).split())
     assert " is damaged" not in str(made).replace("if the file is damaged", "")
-
-
-def test_no_message_guesses():
-    """In texts of the code, and what its documentation says of Java is no message."""
-    guesses = re.compile(r"most likely|probably|perhaps|presumably|maybe|possibly", re.IGNORECASE)
-    found = []
-    for path in [*(ROOT / "zadapter").rglob("*.py"), *(ROOT / "backends").rglob("*.py")]:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        texts = (
-            n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in documents
-        )
-        found += [t.value for t in texts if isinstance(t.value, str) and guesses.search(t.value)]
-
-    assert found == []

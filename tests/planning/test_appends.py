@@ -17,7 +17,7 @@ SMALL = {"a_file": 500, "files": 38, "days": 16, "a_day": 1.6}
 """A table that grows from 60 % to all of its rows by appends of 2.5 %."""
 
 
-@pytest.mark.parametrize("kind", ["drifting", *slow("stationary", "skewed", "time")])
+@pytest.mark.parametrize("kind", slow(*GOALS))
 def test_filters_read_little_more_than_of_a_fresh_layout(kind):
     """Whatever comes in: rows like the old ones, skewed, in the order of time, or of new keys."""
     by_file, by_group, written = GOALS[kind]

@@ -58,6 +58,7 @@ def test_filters_read_little_more_than_of_one_fresh_layout(kind):
     assert len(table.rows) == FILES * A_FILE + table.appended
 
 
+@pytest.mark.slow
 def test_calls_with_a_limit_follow_one_trunk():
     """It is read off the files that earlier calls wrote: boxes of all runs are the same."""
     random = np.random.default_rng(5)

@@ -123,6 +123,7 @@ def large(spark, tmp_path):
     return folder, arguments | {"max_job_bytes": size // 3 + 1024}
 
 
+@pytest.mark.slow
 def test_a_run_of_several_jobs_says_what_is_left(spark, large, caplog):
     """A line for each job, whose bytes add up; in Spark's UI, each job has its number."""
     folder, arguments = large
@@ -210,7 +211,7 @@ def sum_of(folder, report):
     return sum(Path(folder, path).stat().st_size for path in report.files["path"].to_pylist())
 
 
-@pytest.mark.parametrize("side_by_side", [2, *slow(1)])
+@pytest.mark.parametrize("side_by_side", slow(2, 1))
 def test_the_cost_of_all_jobs_is_measured(spark, large, side_by_side):
     """A checksum reads what was written once more; threads lose nothing."""
     folder, arguments = large

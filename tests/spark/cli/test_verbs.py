@@ -121,6 +121,7 @@ def test_rows_are_printed_on_any_terminal(plain, charset):
     assert "3 rows" not in say(*asked, "--quiet", charset=charset)
 
 
+@pytest.mark.slow
 def test_a_failing_table_of_a_file_does_not_stop_the_others(spark, tmp_path):
     """One run, one report; the exit code says that one has failed."""
     for name in ("first", "last"):

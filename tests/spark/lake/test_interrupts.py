@@ -177,6 +177,7 @@ def test_the_callers_session_stays_as_it_is(spark, raw, lake, during_rewrites):
     assert len(context.statusTracker().getJobIdsForGroup("the night")) > 3
 
 
+@pytest.mark.slow
 def test_nothing_starts_when_the_time_is_over(spark, raw, during_rewrites, monkeypatch):
     """Prices and a sum are limits as well, and what was paid is told."""
     given = {

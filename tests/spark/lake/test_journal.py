@@ -47,7 +47,7 @@ def witness(spark, table_format, where):
     return catalog.load_table(where.removeprefix("iceberg.")).scan().to_arrow()
 
 
-@pytest.mark.parametrize("table_format", ["delta", *slow("iceberg", "parquet")])
+@pytest.mark.parametrize("table_format", slow("delta", "iceberg", "parquet"))
 def test_runs_at_once_create_a_journal_and_append_side_by_side(spark, conf, tmp_path, table_format):
     conf({"spark.sql.session.timeZone": "Europe/Berlin"})  # where the hour of the runs comes twice
     where = place(spark, table_format, tmp_path, "nights")
@@ -77,7 +77,7 @@ def old_rows(spark):
     )
 
 
-@pytest.mark.parametrize("table_format", ["delta", *slow("iceberg")])
+@pytest.mark.parametrize("table_format", slow("delta", "iceberg"))
 def test_a_journal_of_an_older_release_gets_the_columns_that_it_lacks(
     spark, tmp_path, table_format
 ):

@@ -300,6 +300,7 @@ def test_a_journal_that_is_no_journal_is_refused_before_any_rewrite(spark, tmp_p
     assert deltalake.DeltaTable(str(tmp_path / "raw/a")).version() == 2
 
 
+@pytest.mark.slow
 def test_a_journal_that_fails_at_the_end_does_not_hide_what_was_done(
     spark, tmp_path, written, monkeypatch
 ):

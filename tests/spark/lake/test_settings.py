@@ -34,6 +34,7 @@ def raw(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_table_that_queries_read_comes_first(spark, raw, tmp_path):
     """Of two tables alike, as the log says, unless a stated weight says more."""
     for read, other in (("a", "b"), ("b", "a")):

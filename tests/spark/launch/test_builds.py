@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import zadapter
+from tests.kit.variants import slow
 from tests.spark.test_sessions import run_python
 from zadapter.backend import plugins
 from zadapter.errors import SessionError
@@ -88,7 +89,7 @@ zadapter.spark.ensure(SparkSession.builder.getOrCreate(), "delta")
     assert "Run zadapter on Apache Spark" in said
 
 
-@pytest.mark.parametrize("name", ["delta", "iceberg", "parquet"])
+@pytest.mark.parametrize("name", ["delta", *slow("iceberg"), "parquet"])
 def test_an_untested_release_is_tested_before_the_first_write(spark, monkeypatch, caplog, name):
     """Once an application; what fails there is never tried on the user's table."""
     monkeypatch.setattr(self_test, "describe_untested", lambda *_: "Spark 9.9 is untested")

@@ -7,6 +7,7 @@ command and some thirty a job (``python -m integration.bench --workloads start``
 import pytest
 
 import zadapter
+from tests.kit.variants import slow
 
 ROWS = (
     "timestamp_seconds(1750000000 + id * 7919 % 100003) AS event_time",
@@ -44,7 +45,7 @@ def iterate(items):
     return [items.apply(at) for at in range(items.size())]
 
 
-@pytest.mark.parametrize("table_format", MOST)
+@pytest.mark.parametrize("table_format", ["delta", "parquet", *slow("iceberg")])
 def test_a_warm_call_asks_little_of_java_and_spark(spark, sent, tmp_path, table_format):
     """What is asked for each file or each column of a file would show."""
     found = {}

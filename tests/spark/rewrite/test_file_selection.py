@@ -15,6 +15,7 @@ def table(spark, tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_nightly_calls_need_no_keys(table, spark):
     """Keys, weights, curve, file size and row groups are those of the first call."""
     first = {"by": {"a": 2, "b": 1}, "curve": "zorder", "row_groups": 4, "target_file_size": "8KB"}

@@ -19,7 +19,7 @@ def table(spark, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("limit", [{"max_bytes": "150KB"}, *slow({"max_files": 4})])
+@pytest.mark.parametrize("limit", slow({"max_bytes": "150KB"}, {"max_files": 4}))
 def test_calls_with_a_limit_complete_the_table(table, spark, limit):
     """Each takes what fits, and says what is left."""
     reports = [zadapter.optimize(table, **KEYS, **limit, spark=spark) for _ in range(4)]

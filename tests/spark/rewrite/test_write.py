@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
+from tests.kit import variants
 from tests.kit.builders import snapshot
 from tests.spark.test_layout_expression import layout_of, request
 from zadapter.backend import builds
@@ -51,7 +52,7 @@ def assert_in_order(files, layout, columns):
     assert sum(map(len, seen)) == len(set().union(*seen))
 
 
-@pytest.mark.parametrize("curve", ["adaptive", "hilbert"])
+@pytest.mark.parametrize("curve", ["adaptive", *variants.slow("hilbert")])
 def test_every_type_comes_through(tmp_path, rows, table, conf, curve):
     """A row is narrowed where it lies in memory: none of its values may move or change."""
     conf(AS_THEY_ARE)
@@ -94,7 +95,9 @@ def test_what_does_not_fit_into_memory_comes_through(tmp_path, spark):
     assert_in_order(files, layout, ["a"])
 
 
-@pytest.mark.parametrize("width", [1, 2, 61, 62, 63, 64, 65, 66, 126, 127, 128, 129])
+@pytest.mark.parametrize(
+    "width", [1, 63, 128, *variants.slow(2, 61, 62, 64, 65, 66, 126, 127, 129)]
+)
 def test_tables_of_every_width_come_through(tmp_path, spark, width):
     """Null bits fill a word for each 64 columns; some tables are at the edge of one."""
     table = pa.table({"c0": pa.array(range(300), pa.int64())})

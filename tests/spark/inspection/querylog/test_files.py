@@ -65,7 +65,7 @@ def run(spark, lake):
     return run_
 
 
-@pytest.mark.parametrize("codec", ["zstd", *slow("none", "lz4", "snappy")])
+@pytest.mark.parametrize("codec", slow("zstd", "none", "lz4", "snappy"))
 def test_plans_in_an_event_log(spark, read, run, tmp_path, codec):
     """A program's queries have no text there, but their plans have filters."""
     compress = "false" if codec == "none" else "true"
@@ -117,6 +117,7 @@ def test_partition_filters_in_an_event_log(spark, read, tmp_path):
     assert sums(found) == {"id > 3 AND part = 1": 1, "part IN (1, 2) OR part IS NULL": 1}
 
 
+@pytest.mark.slow
 def test_iceberg_in_an_event_log(spark, read, conf, view, tmp_path):
     """Iceberg describes its scans; dates are days there, and times are microseconds."""
     catalog = "spark.sql.catalog.logs"
