@@ -334,9 +334,10 @@ class DeltaBackend:
     def side_files(self, snapshot: Snapshot) -> Store:
         """Return the files beside the table."""
         log = snapshot.handle.located.log
-        if self._store is None or self._store[0] is not log:
-            self._store = log, Store(self._jvm, log)
-        return self._store[1]
+        known = self._store
+        if known is None or known[0] is not log:
+            self._store = known = log, Store(self._jvm, log)
+        return known[1]
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of this version, read as Delta's own queries are."""

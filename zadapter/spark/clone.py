@@ -20,7 +20,7 @@ from zadapter.spark.jvm import spark_names
 from zadapter.spark.jvm.gateway import java_session
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import add_all, java_map, module
-from zadapter.spark.jvm.spark_classes import activate, dataset, sessions
+from zadapter.spark.jvm.spark_classes import activate, dataset
 from zadapter.table.snapshot import Snapshot
 
 SAFE = {
@@ -118,9 +118,10 @@ def _silence_errors() -> Iterator[None]:
 
 
 def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Change settings of a cloned session."""
-    java = java_map(java_classes(spark), settings)
-    sessions(java_classes(spark)).applyModifiableSettings(java_session(spark), java)
+    """Change settings of a cloned session, in one call and without a warning of each new key."""
+    properties = java_classes(spark).java.util.Properties()
+    properties.putAll(java_map(java_classes(spark), settings))
+    java_session(spark).sessionState().conf().setConf(properties)
 
 
 def _reset(clone: SparkSession, *, expressions: bool) -> None:

@@ -13,6 +13,9 @@ import zadapter.spark
 spark = zadapter.spark.session({settings})
 print(spark.range(100).repartition(3).count())
 spark.sparkContext._jvm.org.slf4j.LoggerFactory.getLogger("mine").warn("a warning")
+from zadapter.spark.clone import scratch
+with scratch(spark):
+    pass
 """
 
 
@@ -38,7 +41,11 @@ def test_the_second_start_prints_nothing():
 
 @pytest.mark.slow
 def test_the_users_level_is_that_of_the_log():
-    assert "WARN mine: a warning" in run({"spark.log.level": "WARN"})
+    """Settings of our own in a clone of the session are none of the user's."""
+    said = run({"spark.log.level": "WARN"})
+
+    assert "WARN mine: a warning" in said
+    assert "SparkSession" not in said
 
 
 @pytest.mark.parametrize("key", settings.JAVA_OPTION_KEYS)

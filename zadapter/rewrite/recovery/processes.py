@@ -98,7 +98,9 @@ def jvm_process(spark: Any) -> Process:
     """
     known = _jvms.get(jvm_of(spark))
     if known is None:
-        known = _jvms[jvm_of(spark)] = _read_jvm(java_classes(spark).java)
+        known = _read_jvm(java_classes(spark).java)
+        if known.boot:  # else /proc could not be read this time
+            _jvms[jvm_of(spark)] = known
     return known
 
 
