@@ -33,7 +33,18 @@ MOST_WORDS = 700
 """In README.md."""
 PAGES = "zadapter/docs/"
 MOST_WORDS_OF_A_PAGE = 1200
-LANGUAGES = {*SHELLS, "dockerfile", "mermaid", "properties", "python", "sql", "text", "yaml"}
+LANGUAGES = {
+    *SHELLS,
+    "cron",
+    "dockerfile",
+    "mermaid",
+    "properties",
+    "python",
+    "sql",
+    "text",
+    "toml",
+    "yaml",
+}
 PROGRAMS = {"coverage", "export", "pip", "pytest", "python", "zadapter"}
 SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
 WITH_GITHUB = [*DOCUMENTS, ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"]
