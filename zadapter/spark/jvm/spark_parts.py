@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyspark import util
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from zadapter.spark.compat.spark_api import to_arrow
+from zadapter.spark.compat.spark_api import arrow_schema, to_arrow
 from zadapter.spark.jvm.java_classes import java_classes
 
 AT_ONCE = 200_000
@@ -52,7 +51,7 @@ def _schema(rows: DataFrame) -> pa.Schema:
     plain: Any = rows
     conf = plain.sparkSession._jsparkSession.sessionState().conf()  # noqa: SLF001 - as toArrow does
     large = "arrowUseLargeVarTypes" in dir(conf) and conf.arrowUseLargeVarTypes()
-    return to_arrow_schema(rows.schema, **({"prefers_large_types": True} if large else {}))
+    return arrow_schema(rows, large=large)
 
 
 def _java(rows: DataFrame) -> Any:
