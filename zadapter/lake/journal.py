@@ -89,7 +89,7 @@ class Line:
     """Nights that a due rewrite has waited, this one included."""
     error: str | None = None
     settings: str | None = None
-    """Digest of the table's entry in the file of the lake, and of its own settings."""
+    """Digest of the table's id, of its entry in the file of the lake, and of its own settings."""
     weight: float | None = None
     """How much the table counted in the choice, 1 for one like others; None: nothing was due."""
 

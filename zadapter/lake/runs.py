@@ -24,6 +24,7 @@ from zadapter.lake.side_by_side import run_side_by_side
 from zadapter.lake.tables import Judged
 from zadapter.planning.options import Options
 from zadapter.report.optimize_report import Report
+from zadapter.table.snapshot import Snapshot
 
 R = TypeVar("R")
 
@@ -75,23 +76,27 @@ _MOVING = ("min_age", "queries", "tiers", "where")
 logs longer, and conditions may depend on the time."""
 
 
-def is_settled(known: Mapping[str, Line], table: Found, version: int | None) -> bool:
+def is_settled(known: Mapping[str, Line], table: Found, snapshot: Snapshot) -> bool:
     """Return whether a table needs no judgement: it and its entry are as the last run has left it.
 
     Args:
         known: The last line of each table.
         table: The table, with its own settings: other ones may leave its version as it was.
-        version: Its current version; None: unknown.
+        snapshot: Its current version.
     """
     last, entry = known.get(table.table), table.entry
-    if last is None or last.settings != digest_of(entry) or set(_MOVING) & entry.options.keys():
+    digest = digest_of(entry, snapshot.id)
+    if last is None or last.settings != digest or set(_MOVING) & entry.options.keys():
         return False
-    return journal.unchanged(known, table.table, version, format=table.format)
+    return journal.unchanged(known, table.table, snapshot.version, format=table.format)
 
 
-def digest_of(entry: Entry) -> str:
-    """Return a digest of an entry: a table of another entry is judged again."""
-    stated = json.dumps([entry.format, sorted(entry.options.items())], default=repr)
+def digest_of(entry: Entry, id_: str | None) -> str:
+    """Return a digest of an entry and of a table's id: another entry or table is judged again.
+
+    A table that was dropped and created again may have the same version.
+    """
+    stated = json.dumps([entry.format, sorted(entry.options.items()), id_], default=repr)
     return sha256(stated.encode()).hexdigest()[:16]
 
 
@@ -212,8 +217,11 @@ class Outcome:
 
     def _line(self, verdict: str, **facts: Any) -> Line:
         found, judged = self.found, self.judged
-        entry = found.entry if isinstance(judged, Exception) else judged.stated
-        facts |= {"settings": digest_of(entry), "weight": self.weight}
+        if isinstance(judged, Exception):
+            digest = digest_of(found.entry, None)
+        else:
+            digest = digest_of(judged.stated, judged.id)
+        facts |= {"settings": digest, "weight": self.weight}
         return self.run.line(found.table, found.format, verdict, **facts)
 
     def _due(self, taken: Part, facts: dict[str, Any], waited: int) -> Line:

@@ -33,7 +33,7 @@ from zadapter.table.file_stats import row_counts
 from zadapter.table.overlap.extents import extent, space
 from zadapter.table.snapshot import Snapshot
 
-IsSettled = Callable[[Found, int | None], bool]
+IsSettled = Callable[[Found, Snapshot], bool]
 """Returns whether a version of a table, as it is to be maintained, needs no judgement."""
 
 
@@ -49,6 +49,8 @@ class Judged:
     """What it states, as texts."""
     spelling: Spelling
     """The names by which queries refer to it."""
+    id: str
+    """The table's id (``Snapshot.id``)."""
     version: int | None
     files: int | None = None
     """Live files; None: not counted, since the table is as the last run has left it."""
@@ -115,10 +117,11 @@ def _begin(
         stated=settings.entry,
         own=settings.own,
         spelling=spelling(snapshot, partial(is_in_catalog, spark)),
+        id=snapshot.id,
         version=snapshot.version,
     )
     if settings.entry.enabled:
-        return judged, is_settled(judged.found, snapshot.version)
+        return judged, is_settled(judged.found, snapshot)
     by_property = any(text.startswith(f"{OWN}enabled") for text in settings.own)
     where = f"its property {OWN}enabled" if by_property else "enabled in its entry"
     return replace(judged, reason=f"{where} is false"), True

@@ -320,6 +320,23 @@ def test_a_journal_that_fails_at_the_end_does_not_hide_what_was_done(
     assert deltalake.DeltaTable(str(tmp_path / "raw/a")).version() == 3
 
 
+def test_a_table_that_was_dropped_and_created_again_is_judged_again(spark, tmp_path):
+    """Its path, format and version are those of the table that the last run has left."""
+    table = tmp_path / "raw/a"
+    make_delta(table, 1)
+    entry = {"match": str(table), "by": ["id"], "target_file_size": "16KB"}
+    lake = {"journal": {"table": f"{tmp_path}/journal", "format": "parquet"}, "tables": [entry]}
+
+    (first,) = zadapter.maintain(lake, spark=spark).lines
+    shutil.rmtree(table)
+    make_delta(table, 2)
+    deltalake.write_deltalake(str(table), parts(3)[0], mode="append")
+    (second,) = zadapter.maintain(lake, dry_run=True, spark=spark).lines
+
+    assert (first.verdict, second.verdict) == (journal.REWRITTEN, journal.DUE)
+    assert first.version == second.version
+
+
 def test_a_clean_up_that_is_refused_costs_no_rewrite(spark, tmp_path, written):
     """Delta keeps files for a week: the rewrite would leave files that nothing deletes."""
     make_delta(tmp_path / "raw/a", 1)
