@@ -6,6 +6,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import deltalake
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -92,6 +94,21 @@ def test_live_files_of_a_table_in_the_folder_of_another_are_no_orphans(
     finally:
         catalog.drop_table("shared.t")
         catalog.drop_namespace("shared")
+
+
+def test_live_files_behind_a_link_are_no_orphans(tables, spark):
+    """The link leads into a folder of another table, below its log."""
+    keep = Keep(versions=timedelta(days=8), orphans=timedelta(days=8))
+    tables.make_delta("outer")
+    rows = tables.rows().append_column("p", pa.array([0] * tables.rows().num_rows))
+    deltalake.write_deltalake(f"{tables.folder}/other", rows, partition_by=["p"])
+    (tables.folder / "outer" / "inside").symlink_to(tables.folder / "other" / "p=0")
+    age(tables.folder)
+
+    (vacuum,) = clean(spark, f"{tables.folder}/outer", "delta", keep, dry_run=False)
+
+    assert f"another table, file:{tables.folder}/other," in vacuum.error
+    assert tables.is_whole(tables.of_delta("other"))
 
 
 def test_mistakes_of_a_file_concern_their_tables_alone(tables, tmp_path):

@@ -21,7 +21,7 @@ from zadapter.base.translate_errors import root_cause, texts, translate_errors
 from zadapter.errors import EngineError, UnsupportedError
 from zadapter.lake import limits
 from zadapter.lake.limits import HOUR, REFUSED_BY_DELTA, longest
-from zadapter.lake.listing import find_tables
+from zadapter.lake.listing import find_tables, qualify
 from zadapter.lake.settings import Keep
 from zadapter.rewrite.recovery.leftovers import read_clock
 from zadapter.spark.clone import scratch, set_all
@@ -298,7 +298,7 @@ def _execute(spark: SparkSession, step: Step, location: str) -> Mapping[str, int
         return {name: int(n) for row in rows for name, n in row.items() if n is not None}
     folder = F.regexp_replace(F.col(quote((found.columns[0],))), "/[^/]*$", "").alias("folder")
     counts = {row["folder"]: row["count"] for row in found.groupBy(folder).count().collect()}
-    refusal = limits.find_nested(location, find_tables(spark, counts))
+    refusal = limits.find_nested(qualify(spark, location), find_tables(spark, counts))
     if refusal is not None:
         raise UnsupportedError(refusal)
     if counts and step.then is not None:

@@ -1,9 +1,11 @@
 """Tables, views and folders that patterns match, as catalogs and file systems list them."""
 
+import os.path
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from pyspark.sql import Row, SparkSession
 
@@ -222,17 +224,37 @@ def find_logs(spark: SparkSession, folder: str) -> list[str]:
 def find_tables(spark: SparkSession, folders: Iterable[str]) -> set[str]:
     """Return which of some folders, and of those above them, hold a table's log or metadata.
 
+    A link on local disk may lead into the folder of another table, so the folders above its target
+    count, too.
+
     Args:
         spark: A session.
         folders: Folders with their schemes, unescaped, as Hadoop and Iceberg list them.
     """
     every = set[str]()
-    for folder in folders:
-        below = folder
-        while below not in every and len(below) > len(_root(below)):
-            every.add(below)
-            below = below.rpartition("/")[0]
+    for folder in chain.from_iterable(map(_spellings, folders)):
+        above = folder
+        while above not in every and len(above) > len(_root(above)):
+            every.add(above)
+            above = above.rpartition("/")[0]
     return set(filter(_checker(spark), every))
+
+
+def _spellings(folder: str) -> Iterator[str]:
+    """Yield a folder, and where it lies on local disk if links lead there."""
+    yield folder
+    root = _root(folder)
+    if root.startswith("file:"):
+        yield f"file:{os.path.realpath(folder.removeprefix(root))}"
+
+
+def qualify(spark: SparkSession, location: str) -> str:
+    """Return a location with its scheme and host, unescaped, as Hadoop lists what lies in it.
+
+    A catalog may state ``/warehouse/db/t`` or ``hdfs:///warehouse/db/t``.
+    """
+    path = _path(spark, location)
+    return str(path.getFileSystem(hadoop_conf(spark)).makeQualified(path))
 
 
 def _root(location: str) -> str:

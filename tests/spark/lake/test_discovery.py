@@ -9,8 +9,12 @@ import pytest
 
 from zadapter.errors import UsageError
 from zadapter.lake.discovery import discover
+from zadapter.lake.limits import find_nested
+from zadapter.lake.listing import qualify
 from zadapter.lake.settings import Entry
 
+HDFS = "hdfs://localhost:1"
+"""Nothing listens there: a location is qualified without a call."""
 DOWN = {
     "spark.sql.catalog.down": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.down.type": "rest",
@@ -201,6 +205,18 @@ def test_what_would_exclude_nothing_is_refused(spark, match, exclude):
     """A table would be rewritten that its owner wanted to keep."""
     with pytest.raises(UsageError, match=r"excludes? |no pattern"):
         discover(spark, [Entry(match=match, exclude=(exclude,))])
+
+
+@pytest.mark.parametrize("stated", ["/warehouse/db/t", "hdfs:///warehouse/db/t"])
+def test_a_location_without_host_is_no_table_of_another(spark, conf, stated):
+    """Hadoop lists the table's files with the host of its file system."""
+    conf({"fs.defaultFS": HDFS})
+    own, listed = qualify(spark, stated), f"{HDFS}/warehouse/db/t"
+
+    assert own == listed
+    assert find_nested(own, {listed}) is None
+    assert find_nested(own, {listed, f"{listed}/inner"}) is not None
+    assert find_nested(own, {f"{HDFS}/warehouse"}) is not None
 
 
 def test_a_catalog_that_is_down_concerns_its_pattern_alone(found, conf, lake):
