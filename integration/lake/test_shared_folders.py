@@ -111,6 +111,25 @@ def test_live_files_behind_a_link_are_no_orphans(tables, spark):
     assert tables.is_whole(tables.of_delta("other"))
 
 
+def test_live_files_that_become_old_during_a_clean_up_are_no_orphans(tables, spark):
+    """They are not listed yet, but may be old enough when Delta deletes what is listed."""
+    keep = Keep(versions=timedelta(days=7), orphans=timedelta(days=7))
+    for name in ("t", "t/inner"):
+        tables.make_delta(name)
+    stranger = tables.folder / "t" / "part-stranger.parquet"
+    stranger.write_bytes(b"left by a writer that has died")
+    age(tables.folder)
+    soon = time.time() - 7 * 86_400 + 1_800
+    for path in files(tables.folder / "t" / "inner"):
+        os.utime(path, (soon, soon))
+
+    (vacuum,) = clean(spark, f"{tables.folder}/t", "delta", keep, dry_run=False)
+
+    assert "another table" in vacuum.error
+    assert stranger.exists()
+    assert tables.is_whole(tables.of_delta("t/inner"))
+
+
 def test_mistakes_of_a_file_concern_their_tables_alone(tables, tmp_path):
     """What a scheduler runs each night; the table that two entries match is rewritten once."""
     for name in ("brief", "well"):

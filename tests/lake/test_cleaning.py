@@ -89,6 +89,15 @@ def test_delta_vacuums_after_the_longer_time_in_hours_rounded_up(keep, command):
     assert (dry.query, dry.then) == (f"{command} DRY RUN", None)
 
 
+@pytest.mark.parametrize(
+    ("kept", "sooner"),
+    [(7 * DAY, "VACUUM t LITE RETAIN 167 HOURS DRY RUN"), (timedelta(0), None)],
+)
+def test_delta_looks_for_other_tables_an_hour_ahead(kept, sooner):
+    """Between its listing and its deletion, files become old enough."""
+    assert delta_step("t", Keep(versions=kept), dry_run=False).sooner == sooner
+
+
 def test_a_time_before_the_calendar_expires_nothing():
     (call,) = iceberg(Keep(orphans=timedelta.max))
 

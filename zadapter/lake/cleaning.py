@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from math import ceil
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.backend.contract import VersionedBackend, is_recoverable, is_versioned
@@ -37,10 +37,11 @@ _AT_MOST = (
     "the number of snapshots at most: Iceberg keeps as many as "
     "history.expire.min-snapshots-to-keep and the settings of a branch demand"
 )
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 _VACUUM_SETTINGS = {
     # off, a retention shorter than the table's own would delete files that readers need, or files
     # that another table shares
-    "spark.databricks.delta.retentionDurationCheck.enabled": "true",
+    _CHECK: "true",
     # on, as since Delta 4.1, RETAIN is ignored, and so is a retention longer than the table's own
     "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
     # paths may contain ${...}
@@ -83,6 +84,8 @@ class Step:
     """What each row of the result is; None: the result is one row of counts."""
     then: str | None = None
     """A statement that runs if the query lists anything."""
+    sooner: str | None = None
+    """A statement that lists what the query will list an hour later, too; None: there is none."""
     note: str | None = None
 
 
@@ -99,7 +102,8 @@ def clean(
     The caller must not clean a table whose rewrite has failed or has an unknown outcome.
 
     What ``zadapter.lake.limits`` refuses does not begin. Orphans are listed first: if any of them
-    lies in a folder of another table, inside of this one's or around it, none is deleted.
+    lies in a folder of another table, inside of this one's or around it, none is deleted. Neither
+    is any if one of Delta would do so within an hour.
 
     - **Iceberg**: ``rewrite_position_delete_files``, ``expire_snapshots`` and ``rewrite_manifests``
       if ``keep.versions`` is set, then ``remove_orphan_files`` if ``keep.orphans`` is set.
@@ -248,18 +252,24 @@ def delta_step(target: str, keep: Keep, *, dry_run: bool) -> Step:
     Hours are rounded up, since Delta rounds to the nearest hour. The files are listed first: a
     ``VACUUM`` without any would still commit its start and its end, which change the version.
 
+    Delta counts hours back from the start of each statement, so a file of another table may become
+    old enough between the listing and the ``VACUUM``. Hence folders of other tables are looked for
+    by a retention that is an hour shorter. 0 hours cannot be shorter.
+
     Args:
         target: The table for SQL.
         keep: How long older versions and orphans are kept.
         dry_run: Whether nothing is deleted.
     """
     lite = " LITE" if keep.orphans is None else ""
-    command = f"VACUUM {target}{lite} RETAIN {ceil(longest(keep) / HOUR)} HOURS"
+    hours = ceil(longest(keep) / HOUR)
+    command, shorter = (f"VACUUM {target}{lite} RETAIN {kept} HOURS" for kept in (hours, hours - 1))
     return Step(
         name="VACUUM",
         query=f"{command} DRY RUN",
         listed="paths",
         then=None if dry_run else command,
+        sooner=f"{shorter} DRY RUN" if hours else None,
     )
 
 
@@ -284,8 +294,16 @@ def _failed(step: str, error: Exception, start: float) -> Cleaned:
     )
 
 
-def _execute(spark: SparkSession, step: Step, location: str) -> Mapping[str, int]:
+def _execute(
+    spark: SparkSession, step: Step, location: str, lister: SparkSession | None = None
+) -> Mapping[str, int]:
     """Run the statements of a step on the table at a location, and return the counts.
+
+    Args:
+        spark: The session that runs them.
+        step: The step.
+        location: The table's location.
+        lister: The session that lists what an hour adds; None: *spark*.
 
     Raises:
         UnsupportedError: Some of the files to be deleted may be those of another table.
@@ -296,24 +314,37 @@ def _execute(spark: SparkSession, step: Step, location: str) -> Mapping[str, int
     if step.listed is None:
         rows = [row.asDict() for row in found.collect()]
         return {name: int(n) for row in rows for name, n in row.items() if n is not None}
-    folder = F.regexp_replace(F.col(quote((found.columns[0],))), "/[^/]*$", "").alias("folder")
-    counts = {row["folder"]: row["count"] for row in found.groupBy(folder).count().collect()}
-    refusal = limits.find_nested(qualify(spark, location), find_tables(spark, counts))
+    counts = _count_by_folder(found)
+    if not counts:
+        return {step.listed: 0}
+    sooner = _count_by_folder((lister or spark).sql(step.sooner)) if step.sooner else {}
+    tables = find_tables(spark, {*counts, *sooner})
+    refusal = limits.find_nested(qualify(spark, location), tables)
     if refusal is not None:
         raise UnsupportedError(refusal)
-    if counts and step.then is not None:
+    if step.then is not None:
         spark.sql(step.then)
     return {step.listed: sum(counts.values())}
 
 
+def _count_by_folder(paths: DataFrame) -> Mapping[str, int]:
+    """Return the number of paths in each folder."""
+    folder = F.regexp_replace(F.col(quote((paths.columns[0],))), "/[^/]*$", "").alias("folder")
+    return {row["folder"]: row["count"] for row in paths.groupBy(folder).count().collect()}
+
+
 def _vacuum_delta(spark: SparkSession, step: Step, location: str) -> Mapping[str, int]:
-    """Run ``VACUUM`` with Delta's check on, and with the retention that it names."""
+    """Run ``VACUUM`` with Delta's check on, and with the retention that it names.
+
+    The check is off for the listing by a retention that is an hour shorter, which deletes nothing.
+    """
     asked = int(spark.conf.get(_LISTING) or 1)
-    with scratch(spark) as clone:
+    with scratch(spark) as lister, scratch(spark) as clone:
         tasks = min(asked, int(clone.conf.get(_LISTING) or 1))
         set_all(clone, _VACUUM_SETTINGS | {_LISTING: str(tasks)})
+        set_all(lister, _VACUUM_SETTINGS | {_LISTING: str(tasks), _CHECK: "false"})
         try:
-            return _execute(clone, step, location)
+            return _execute(clone, step, location, lister)
         except Exception as error:
             if _TOO_SHORT not in str(error):
                 raise
