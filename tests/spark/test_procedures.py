@@ -185,24 +185,25 @@ def test_statements_run_side_by_side(spark, sql):
     assert sorted(answers) == [(1, None), (2, None)]
 
 
+def until_interrupted(session, _):
+    """Run a Spark job that ends only when the run is interrupted."""
+    with interruptible(session.sparkContext):
+        return session.range(10**15).selectExpr("sum(id % 7)").collect()[0][0]
+
+
 def test_an_interrupted_statement_ends_its_run(sql):
     """The Spark jobs of the run are cancelled, and the error says what was committed."""
     java, begun, answers = [], threading.Event(), []
 
-    def run(session, _):
-        with interruptible(session.sparkContext):
-            begun.set()
-            return session.range(10**15).selectExpr("sum(id % 7)").collect()[0][0]
+    def run(session, given):
+        begun.set()
+        return until_interrupted(session, given)
 
     procedures.register(sql, [toy("endless", run)])
 
     def call():
         java.append(jvm_of(sql).java.lang.Thread.currentThread())
-        statement_of = sql.sql
-        try:
-            answers.append(statement_of("CALL zadapter.system.endless()").collect())
-        except Exception as error:  # noqa: BLE001 - the test looks at it
-            answers.append(str(error))
+        answers.append(error_of(sql, "CALL zadapter.system.endless(1)"))
 
     client = threading.Thread(target=call, daemon=True)
     client.start()
@@ -211,3 +212,96 @@ def test_an_interrupted_statement_ends_its_run(sql):
     client.join(WAIT)
 
     assert ["interrupted; nothing was committed" in each for each in answers] == [True]
+
+
+def error_of(sql, text):
+    """Return the text of the error of a statement."""
+    try:
+        return f"no error: {sql.sql(text).collect()}"
+    except Exception as error:  # noqa: BLE001 - the test looks at it
+        return str(error)
+
+
+def test_a_statement_that_begins_interrupted_ends_its_run(sql):
+    """It neither waits for an answer that nobody gives, nor runs to its end."""
+    answers = []
+    procedures.register(sql, [toy("endless", until_interrupted)])
+
+    def call():
+        jvm_of(sql).java.lang.Thread.currentThread().interrupt()
+        answers.append(error_of(sql, "CALL zadapter.system.endless(1)"))
+
+    client = threading.Thread(target=call, daemon=True)
+    client.start()
+    client.join(WAIT)
+
+    assert ["interrupted" in each for each in answers] == [True]
+
+
+class Taken:
+    """A request that Java hands out, here without a statement."""
+
+    def __init__(self, *, interrupted=False):
+        self.starts = iter([True])
+        self.failures = []
+        self.interrupted = lambda: interrupted
+        self.fail = lambda message, _: self.failures.append(message)
+
+    def start(self):
+        """Return true once."""
+        return next(self.starts, False)
+
+
+def take(monkeypatch, calls, requests):
+    """Let the thread that takes requests take these ones."""
+    left = iter(requests)
+    monkeypatch.setattr(procedures.procedure_catalog, "take", lambda _: next(left, None))
+    procedures.answer_all(None, calls)
+
+
+def test_a_request_whose_run_has_ended_is_nobody_s(monkeypatch):
+    """An interrupt that comes late runs nothing again, and requests after it are answered."""
+    late, ran = Taken(interrupted=True), []
+    late.start()
+    monkeypatch.setattr(procedures, "_answer", lambda request, *_: ran.append(request))
+
+    take(monkeypatch, procedures.Calls(), [late, late, after := Taken()])
+
+    assert ran == [after]
+
+
+def test_a_thread_that_cannot_start_fails_its_statement(monkeypatch):
+    """Those after it are answered, too."""
+    starts = iter([RuntimeError("can't start new thread")])
+    start = threading.Thread.start
+
+    def fail_once(thread):
+        for error in starts:
+            raise error
+        start(thread)
+
+    ran, failing, after = [], Taken(), Taken()
+    monkeypatch.setattr(procedures, "_answer", lambda request, *_: ran.append(request))
+    monkeypatch.setattr(threading.Thread, "start", fail_once)
+    calls = procedures.Calls()
+    take(monkeypatch, calls, [failing, after])
+
+    assert failing.failures == ["RuntimeError: can't start new thread"]
+    assert ran == [after]
+    assert failing not in calls.running
+
+
+def test_a_second_registration_repairs_the_first(sql):
+    """The thread that takes requests is started again if it has ended."""
+    calls = procedures.by_jvm[jvm_of(sql)]
+    ended = threading.Thread(target=str)
+    ended.start()
+    ended.join()
+    alive, calls.taker = calls.taker, ended
+
+    procedures.register(sql, [toy("one", lambda *_: 1)])
+
+    assert calls.taker.is_alive()
+    repaired = calls.taker
+    procedures.register(sql, [])
+    assert alive is not repaired is calls.taker

@@ -44,15 +44,17 @@ class Procedure:
     """Returns the rows as JSON values, for the session of the statement and its arguments."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Calls:
+@dataclass(slots=True, kw_only=True)
+class Calls:
     """The procedures that this process runs for a JVM, and the calls that are under way."""
 
     procedures: dict[str, Procedure] = field(default_factory=dict)
     running: dict[Any, tuple[Watch, threading.Thread]] = field(default_factory=dict)
+    taker: threading.Thread | None = None
+    """The thread that takes requests."""
 
 
-_calls: WeakKeyDictionary[Any, _Calls] = WeakKeyDictionary()
+by_jvm: WeakKeyDictionary[Any, Calls] = WeakKeyDictionary()
 """What this process runs, by the JVM."""
 
 
@@ -79,45 +81,54 @@ def register(spark: SparkSession, procedures: Iterable[Procedure]) -> None:
         procedure_catalog.define(spark, name, procedure.description, procedure.parameters)
     procedure_catalog.add_to_sessions(spark)
     jvm = jvm_of(spark)
-    is_first = jvm not in _calls
-    calls = _calls.setdefault(jvm, _Calls())
+    calls = by_jvm.setdefault(jvm, Calls())
     calls.procedures.update(known)
-    if is_first:
+    if calls.taker is None or not calls.taker.is_alive():
         arguments = (spark, calls)
-        threading.Thread(target=_answer_all, args=arguments, daemon=True).start()
+        calls.taker = threading.Thread(target=answer_all, args=arguments, daemon=True)
+        calls.taker.start()
 
 
 def end_calls(spark: SparkSession) -> None:
     """End the calls under way as Ctrl-C ends a call, and wait for their ends."""
-    running = [*_calls[jvm_of(spark)].running.values()]
+    running = [*by_jvm[jvm_of(spark)].running.values()]
     for watch, _ in running:
         watch.note(signal.SIGINT, None)
     for _, thread in running:
         thread.join()
 
 
-def _answer_all(spark: SparkSession, calls: _Calls) -> None:
+def answer_all(spark: SparkSession, calls: Calls) -> None:
     """Answer the requests of a JVM until it ends."""
     while (request := procedure_catalog.take(spark)) is not None:
-        if not request.interrupted():
-            watch = Watch("")
-            arguments = (request, calls, watch)
-            thread = threading.Thread(target=_answer, args=arguments, daemon=True)
-            calls.running[request] = watch, thread
-            thread.start()
-        elif request in calls.running:
-            calls.running[request][0].note(signal.SIGINT, None)
+        with ignoring_errors():  # others are answered after it
+            if request.start():
+                _begin(request, calls)
+            running = calls.running.get(request)
+            if running is not None and request.interrupted():
+                running[0].note(signal.SIGINT, None)
 
 
-def _answer(request: Any, calls: _Calls, watch: Watch) -> None:
+def _begin(request: Any, calls: Calls) -> None:
+    """Start the thread of a request."""
+    watch = Watch("")
+    thread = threading.Thread(target=_answer, args=(request, calls, watch), daemon=True)
+    try:
+        calls.running[request] = watch, thread
+        thread.start()
+    except Exception as error:  # noqa: BLE001 - the statement has it
+        calls.running.pop(request, None)
+        _fail(request, error)
+
+
+def _answer(request: Any, calls: Calls, watch: Watch) -> None:
     """Run a procedure, and answer with its rows or its error."""
     try:
         procedure = calls.procedures[request.procedure()]
         rows = _run(request, procedure, watch)
         request.answer(procedure.columns, json.dumps(rows))
     except BaseException as error:  # noqa: BLE001 - the statement has it
-        with ignoring_errors():  # the JVM may be gone
-            request.fail(_message(error), isinstance(error, UsageError))
+        _fail(request, error)
     finally:
         del calls.running[request]
 
@@ -130,6 +141,12 @@ def _run(request: Any, procedure: Procedure, watch: Watch) -> Sequence[Mapping[s
     session = to_python_session(context, request.session())
     with activate(session), watching(watch):
         return procedure.run(session, json.loads(request.arguments()))
+
+
+def _fail(request: Any, error: BaseException) -> None:
+    """Answer with an error."""
+    with ignoring_errors():  # the JVM may be gone
+        request.fail(_message(error), isinstance(error, UsageError))
 
 
 def _message(error: BaseException) -> str:

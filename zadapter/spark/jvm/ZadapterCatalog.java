@@ -13,6 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedTransferQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -99,6 +100,7 @@ public final class ZadapterCatalog implements ProcedureCatalog {
     private final SparkSession session = SparkSession.active();
     private final Properties properties =
         (Properties) session.sparkContext().getLocalProperties().clone();
+    private final AtomicBoolean started = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile Object result;
     private volatile boolean interrupted;
@@ -106,6 +108,11 @@ public final class ZadapterCatalog implements ProcedureCatalog {
     Request(String procedure, String arguments) {
       this.procedure = procedure;
       this.arguments = arguments;
+    }
+
+    /** Returns true once, also if the request is taken again: the caller runs the procedure. */
+    public boolean start() {
+      return started.compareAndSet(false, true);
     }
 
     public String procedure() {
