@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import threading
 from itertools import pairwise
 
@@ -305,3 +306,32 @@ def test_a_second_registration_repairs_the_first(sql):
     repaired = calls.taker
     procedures.register(sql, [])
     assert alive is not repaired is calls.taker
+
+
+class TextlessError(Exception):
+    """An error whose text cannot be had."""
+
+    def __str__(self):
+        """Fail."""
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (UsageError("no column \udcff"), r"no column \\udcff"),
+        (TextlessError(), "WithoutText: it has no text"),
+    ],
+)
+def test_an_error_with_any_text_answers(sql, error, says):
+    """Such as the name of a file that is no UTF-8: the statement does not wait forever."""
+
+    def run(*_):
+        raise error
+
+    procedures.register(sql, [toy("failing", run)])
+    answers = []
+    client = statement(sql, "CALL zadapter.system.failing(1)", answers)
+    client.join(WAIT)
+
+    assert [re.search(says, text) is not None for _, text in answers] == [True]

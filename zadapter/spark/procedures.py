@@ -144,9 +144,14 @@ def _run(request: Any, procedure: Procedure, watch: Watch) -> Sequence[Mapping[s
 
 
 def _fail(request: Any, error: BaseException) -> None:
-    """Answer with an error."""
+    """Answer with an error, whatever its text: a statement without an answer waits forever."""
+    is_usage = isinstance(error, UsageError)
     with ignoring_errors():  # the JVM may be gone
-        request.fail(_message(error), isinstance(error, UsageError))
+        try:
+            text = _message(error).encode(errors="backslashreplace").decode()
+            request.fail(text, is_usage)
+        except Exception:  # noqa: BLE001 - also one whose text cannot be had
+            request.fail(f"{type(error).__name__}: it has no text that Spark can show", is_usage)
 
 
 def _message(error: BaseException) -> str:
