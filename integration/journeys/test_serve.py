@@ -117,3 +117,14 @@ def test_a_port_in_use(user):
 
     assert answer.returncode == 1
     assert f"{HOST}:{port}" in answer.stderr
+
+
+@pytest.mark.slow
+def test_a_variable_of_hive_does_not_open_the_server(user):
+    """Hive prefers it to the address that zadapter names: nothing is started."""
+    port = str(free_port())
+    answer = user.call("zadapter", "serve", "--port", port, HIVE_SERVER2_THRIFT_BIND_HOST="0.0.0.0")
+
+    assert answer.returncode == 1
+    assert "HIVE_SERVER2_THRIFT_BIND_HOST" in answer.stderr
+    assert not answers(int(port))

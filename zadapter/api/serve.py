@@ -25,8 +25,14 @@ def serving(spark: SparkSession, host: str, port: int, connect_port: int | None)
         connect_port: Port of a Spark Connect server; None: there is none.
 
     Raises:
-        SessionError: Spark is too old or lacks a server, or a port is in use.
+        SessionError: Spark is too old or lacks a server, a port is in use, or settings of Hive
+            override the address.
     """
+    if overrides := servers.thrift_overrides(spark):
+        raise SessionError(
+            f"{', '.join(overrides)} would make the Thrift server listen elsewhere than at "
+            f"{host}:{port}; unset it, and pass --host and --port"
+        )
     for each in (port, *([] if connect_port is None else [connect_port])):
         _check_free(host, each)
     register_procedures(spark)

@@ -2,11 +2,36 @@
 
 from typing import Any
 
-from zadapter.spark.jvm.gateway import JavaClass, java_session, scala_context
+from zadapter.spark.jvm.gateway import JavaClass, hadoop_conf, java_session, scala_context
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.scala import module
 
 JavaObject = Any
+
+_HOST = "hive.server2.thrift.bind.host"
+_PORT = "hive.server2.thrift.port"
+_MODE = "hive.server2.transport.mode"
+_VARIABLES = (
+    "HIVE_SERVER2_THRIFT_BIND_HOST",
+    "HIVE_SERVER2_THRIFT_PORT",
+    "HIVE_SERVER2_TRANSPORT_MODE",
+)
+"""Variables that Hive prefers to its settings."""
+_LAST_ANSWERS = 5_000_000_000
+"""Nanoseconds for the answers to calls that have ended: py4j sends a number so large as a long."""
+
+
+def thrift_overrides(spark: Any) -> list[str]:
+    """Return what makes Spark's Thrift server listen elsewhere than it is told.
+
+    They are variables of the environment, settings of the session, and HTTP, which has a port of
+    its own and listens at all addresses.
+    """
+    system = java_classes(spark).java.lang.System
+    variables = [name for name in _VARIABLES if system.getenv(name) is not None]
+    settings = [name for name in (_HOST, _PORT) if spark.conf.get(name, None) is not None]
+    mode = str(hadoop_conf(spark).get(_MODE, "binary"))
+    return [*variables, *settings, *([] if mode.lower() == "binary" else [f"{_MODE}={mode}"])]
 
 
 def start_thrift(spark: Any, host: str, port: int) -> JavaObject | None:
@@ -15,8 +40,8 @@ def start_thrift(spark: Any, host: str, port: int) -> JavaObject | None:
     if not isinstance(servers.HiveThriftServer2, JavaClass):
         return None
     settings = scala_context(spark.sparkContext).hadoopConfiguration()
-    settings.set("hive.server2.thrift.bind.host", host)
-    settings.set("hive.server2.thrift.port", str(port))
+    settings.set(_HOST, host)
+    settings.set(_PORT, str(port))
     companion = module(servers, "HiveThriftServer2")
     companion.systemExitOnError().set(False)
     return companion.startWithContext(java_session(spark).sqlContext())
@@ -36,6 +61,7 @@ def start_connect(spark: Any, host: str, port: int) -> JavaObject | None:
 
 
 def stop_connect(spark: Any, service: JavaObject) -> None:
-    """Stop Spark's Connect server."""
-    none = java_classes(spark).scala.Option.apply(None)
-    service.stop(none, none)
+    """Stop Spark's Connect server, after the answers to calls that have ended."""
+    classes = java_classes(spark)
+    unit = classes.java.util.concurrent.TimeUnit.NANOSECONDS
+    service.stop(classes.scala.Option.apply(_LAST_ANSWERS), classes.scala.Option.apply(unit))
