@@ -186,3 +186,15 @@ def test_a_commit_of_a_thread_defers_its_watch(context):
 
     assert sent == [True]
     assert ended == ["interrupted; versions committed by this call: 7"]
+
+
+def test_a_run_of_a_thread_knows_that_its_watch_ends_it():
+    """What is told of its end is that it was interrupted, not that it failed."""
+    watch = interrupts.Watch("")
+
+    with interrupts.watching(watch):
+        before = interrupts.is_interrupted()
+        watch.note(signal.SIGINT, None)
+        after = interrupts.is_interrupted()
+
+    assert (before, after, interrupts.is_interrupted()) == (False, True, False)

@@ -281,8 +281,9 @@ def is_held() -> bool:
 
 def is_interrupted() -> bool:
     """Return whether a signal ends the run around, or the block of :func:`holding_signals`."""
-    here = threading.current_thread() is threading.main_thread()
-    return is_held() or (here and any(watch.is_ending for watch in _watches))
+    given = _given.get()
+    watches = [*(_watches if _is_main() else ()), *(() if given is None else (given,))]
+    return is_held() or any(watch.is_ending for watch in watches)
 
 
 @contextmanager
