@@ -9,6 +9,8 @@ with the name of a built-in one would replace it, even in operators such as ``IS
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from logging import Logger
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -78,6 +80,10 @@ _OF_NO_EXPRESSION = re.compile(
 )
 """Settings that affect the value of no expression, without the prefix ``_OWN``."""
 
+_silencing = Lock()
+_silent = list[Mapping[Logger, bool]]()
+"""How the first of the runs that silence loggers has found them, once for each of these runs."""
+
 
 @contextmanager
 def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[SparkSession]:
@@ -99,22 +105,25 @@ def scratch(spark: SparkSession, *, expressions: bool = False) -> Iterator[Spark
     builtin = module(gateway.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry").builtin()
     registry = java_clone.sessionState().functionRegistry()
     add_all(registry.functionBuilders(), builtin.functionBuilders())
-    with activate(clone), _silence_errors():
+    with activate(clone), silence_errors():
         yield clone
 
 
 @contextmanager
-def _silence_errors() -> Iterator[None]:
+def silence_errors() -> Iterator[None]:
     """Keep PySpark from printing errors with Java's stack: zadapter raises them as its own."""
-    loggers = error_loggers()
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    with _silencing:
+        before = _silent[-1] if _silent else {each: each.disabled for each in error_loggers()}
+        _silent.append(before)
+        for logger in before:
+            logger.disabled = True
     try:
         yield
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        with _silencing:
+            _silent.pop()
+            for logger, disabled in before.items():
+                logger.disabled = disabled or bool(_silent)
 
 
 def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
