@@ -1,7 +1,9 @@
 """``zadapter serve``: procedures for clients of SQL, until Ctrl-C."""
 
+import signal
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,10 +41,21 @@ def serve(
         places = {"Thrift": f"jdbc:hive2://{host}:{port}"}
         if connect_port is not None:
             places["Connect"] = f"sc://{host}:{connect_port}"
-        with serving(spark, host, port, connect_port), suppress(KeyboardInterrupt):
+        server = serving(spark, host, port, connect_port)
+        with _python_s_handler(), server, suppress(KeyboardInterrupt):
             for name, place in places.items():
                 typer.echo(f"{name} server at {place}; Ctrl-C ends it", err=True)
             threading.Event().wait()
         return facts(places, places, "stopped")
 
     return FunctionCall(function="register_procedures", tables=(), backend=backend, run=run)
+
+
+@contextmanager
+def _python_s_handler() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt alone; PySpark's handler cancels the jobs of commits."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
