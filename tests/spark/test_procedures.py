@@ -320,7 +320,7 @@ class TextlessError(Exception):
     ("error", "says"),
     [
         (UsageError("no column \udcff"), r"no column \\udcff"),
-        (TextlessError(), "WithoutText: it has no text"),
+        (TextlessError(), "TextlessError: it has no text"),
     ],
 )
 def test_an_error_with_any_text_answers(sql, error, says):
@@ -335,3 +335,34 @@ def test_an_error_with_any_text_answers(sql, error, says):
     client.join(WAIT)
 
     assert [re.search(says, text) is not None for _, text in answers] == [True]
+
+
+def test_no_call_begins_after_the_end(sql):
+    """What comes while a server stops is refused, not killed; registering again accepts calls."""
+    procedures.register(sql, [toy("one", lambda *_: 1)])
+
+    procedures.end_calls(sql)
+    refused = error_of(sql, "CALL zadapter.system.one(1)")
+    procedures.register(sql, [])
+
+    assert "register_procedures" in refused
+    assert sql.sql("CALL zadapter.system.one(1)").collect()[0].n == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        ("optimize(table => 'procedures.t', where => concat('id = ', NULL))", "where"),
+        ("analyze(table => NULL)", "table"),
+        ("explain('procedures.t', where => NULL)", "where"),
+        ("advise('procedures.t', queries => NULL)", "queries"),
+    ],
+)
+def test_null_is_no_condition(sql, lake, call, names):
+    """A condition that comes out as NULL would else stand for all rows."""
+    path = lake("t", [])
+
+    with pytest.raises(IllegalArgumentException, match=f"{names} is NULL"):
+        sql.sql(f"CALL zadapter.system.{call}")
+
+    assert DeltaTable(path).version() == 0

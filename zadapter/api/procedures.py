@@ -14,6 +14,7 @@ from zadapter.api.analyze import analyze
 from zadapter.api.explain import explain
 from zadapter.api.history import history
 from zadapter.api.optimize import optimize, plan
+from zadapter.errors import UsageError
 from zadapter.inspection.advice import Advice
 from zadapter.inspection.analysis import Analysis
 from zadapter.inspection.explanation import Explanation
@@ -147,7 +148,14 @@ def _procedure(
         if p.name not in PYTHON_ONLY
     ]
 
+    required = [
+        p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty
+    ]
+
     def run(session: SparkSession, given: Row) -> list[Row]:
+        for parameter in ("where", *required):
+            if parameter in given and given[parameter] is None:
+                raise UsageError(f"{parameter} is NULL; expected a value")
         return rows(function(**_arguments(name, given), spark=session))
 
     return Procedure(
@@ -162,8 +170,10 @@ def _procedure(
 def _arguments(name: str, given: Row) -> Row:
     """Return the arguments of a function for those of a statement.
 
-    One text in ``queries`` may be the path of a log. ``queries`` alone choose the key columns.
+    NULL stands for an argument that is omitted. One text in ``queries`` may be the path of a log.
+    ``queries`` alone choose the key columns.
     """
+    given = {key: value for key, value in given.items() if value is not None}
     queries = given.get("queries")
     if queries is None:
         return given

@@ -52,8 +52,13 @@ class Calls:
     running: dict[Any, tuple[Watch, threading.Thread]] = field(default_factory=dict)
     taker: threading.Thread | None = None
     """The thread that takes requests."""
+    ended: bool = False
+    """Whether no call begins any more."""
+    beginning: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a call begins, and while calls are ended."""
 
 
+_ENDED = "zadapter's procedures have ended; call zadapter.register_procedures() again"
 by_jvm: WeakKeyDictionary[Any, Calls] = WeakKeyDictionary()
 """What this process runs, by the JVM."""
 
@@ -83,6 +88,7 @@ def register(spark: SparkSession, procedures: Iterable[Procedure]) -> None:
     jvm = jvm_of(spark)
     calls = by_jvm.setdefault(jvm, Calls())
     calls.procedures.update(known)
+    calls.ended = False
     if calls.taker is None or not calls.taker.is_alive():
         arguments = (spark, calls)
         calls.taker = threading.Thread(target=answer_all, args=arguments, daemon=True)
@@ -90,8 +96,11 @@ def register(spark: SparkSession, procedures: Iterable[Procedure]) -> None:
 
 
 def end_calls(spark: SparkSession) -> None:
-    """End the calls under way as Ctrl-C ends a call, and wait for their ends."""
-    running = [*by_jvm[jvm_of(spark)].running.values()]
+    """End the calls under way as Ctrl-C ends a call, and wait for their ends; none begins later."""
+    calls = by_jvm[jvm_of(spark)]
+    with calls.beginning:
+        calls.ended = True
+        running = [*calls.running.values()]
     for watch, _ in running:
         watch.note(signal.SIGINT, None)
     for _, thread in running:
@@ -114,8 +123,11 @@ def _begin(request: Any, calls: Calls) -> None:
     watch = Watch("")
     thread = threading.Thread(target=_answer, args=(request, calls, watch), daemon=True)
     try:
-        calls.running[request] = watch, thread
-        thread.start()
+        with calls.beginning:
+            if calls.ended:
+                raise SessionError(_ENDED)  # noqa: TRY301 - the statement has it
+            calls.running[request] = watch, thread
+            thread.start()
     except Exception as error:  # noqa: BLE001 - the statement has it
         calls.running.pop(request, None)
         _fail(request, error)

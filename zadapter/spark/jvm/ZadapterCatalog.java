@@ -45,6 +45,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class ZadapterCatalog implements ProcedureCatalog {
   private static final String NAMESPACE = "system";
   private static final long SECONDS = 60;
+  private static final String OMITTED = "zadapter: omitted";
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map PROCEDURES = new ConcurrentHashMap();
   private static final LinkedTransferQueue REQUESTS = new LinkedTransferQueue();
@@ -119,7 +120,7 @@ public final class ZadapterCatalog implements ProcedureCatalog {
       return procedure;
     }
 
-    /** The arguments that are not null, by name, as JSON. */
+    /** The arguments by name, as JSON; NULL for texts that are given as NULL. */
     public String arguments() {
       return arguments;
     }
@@ -228,18 +229,28 @@ public final class ZadapterCatalog implements ProcedureCatalog {
       for (int at = 0; at < fields.length; at++) {
         ProcedureParameter.Builder builder =
             ProcedureParameter.in(fields[at].name(), fields[at].dataType());
-        found[at] = (fields[at].nullable() ? builder.defaultValue("NULL") : builder).build();
+        String omitted = isText(at) ? "'" + OMITTED + "'" : "NULL";
+        found[at] = (fields[at].nullable() ? builder.defaultValue(omitted) : builder).build();
       }
       return found;
+    }
+
+    private boolean isText(int at) {
+      return parameters.fields()[at].dataType() instanceof StringType;
     }
 
     public Iterator call(InternalRow given) {
       ObjectNode arguments = MAPPER.createObjectNode();
       StructField[] fields = parameters.fields();
       for (int at = 0; at < fields.length; at++) {
+        String parameter = fields[at].name();
         if (!given.isNullAt(at)) {
           Object value = given.get(at, fields[at].dataType());
-          arguments.set(fields[at].name(), toJson(value, fields[at].dataType()));
+          if (!OMITTED.equals(value.toString())) {
+            arguments.set(parameter, toJson(value, fields[at].dataType()));
+          }
+        } else if (isText(at) || !fields[at].nullable()) {
+          arguments.putNull(parameter);
         }
       }
       Request request = new Request(name, arguments.toString());
