@@ -352,7 +352,7 @@ def test_no_call_begins_after_the_end(sql):
 @pytest.mark.parametrize(
     ("call", "names"),
     [
-        ("optimize(table => 'procedures.t', where => concat('id = ', NULL))", "where"),
+        ("optimize(table => 'procedures.t', where => CAST(NULL AS STRING))", "where"),
         ("analyze(table => NULL)", "table"),
         ("explain('procedures.t', where => NULL)", "where"),
         ("advise('procedures.t', queries => NULL)", "queries"),
