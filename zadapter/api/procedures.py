@@ -160,11 +160,20 @@ def _procedure(
 
     return Procedure(
         name=name,
-        description=str(inspect.getdoc(function)).partition("\n")[0].replace("*", ""),
+        description=_describe(function),
         parameters=", ".join(parameters),
         columns=columns,
         run=run,
     )
+
+
+def _describe(function: Callable[..., Any]) -> str:
+    """Return the first line of a function's documentation, with words for the arguments."""
+    line = str(inspect.getdoc(function)).partition("\n")[0]
+    words = {"*table*": "a table", "*by*": "its key columns", ":func:": "", "*": ""}
+    for marked, word in words.items():
+        line = line.replace(marked, word)
+    return line
 
 
 def _arguments(name: str, given: Row) -> Row:
