@@ -116,7 +116,7 @@ class Advised:
         advice = zadapter.advise(table, newest, **self.asked(lakes))
 
         assert advice.unused == {}
-        assert advice.today.share == 1
+        assert advice.today.share > 0.9
         assert advice.best is not None
         assert list(advice.best.weights) == ["t"]
         # the last file at most, and one of its row groups
