@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import functions as F
 
 import zadapter
-from zadapter.api.procedures import PROCEDURES, PYTHON_ONLY, TYPES
+from zadapter.api.procedures import NESTED_TYPES, PROCEDURES, PYTHON_ONLY
 from zadapter.base.interrupts import interruptible
 from zadapter.errors import UsageError
 from zadapter.spark import procedures
@@ -124,17 +124,23 @@ def test_an_error_is_that_of_the_function(sql, lake):
 
 
 def test_every_parameter_has_its_type():
-    """Those whose type is not stated take texts in Python, too."""
-    functions = [getattr(zadapter, each.name) for each in PROCEDURES]
+    """Those that are texts in SQL take texts in Python, too."""
+    declared = {
+        (each.name, name): type_
+        for each in PROCEDURES
+        for name, type_ in re.findall(r"`(\w+)` (\w+)", each.parameters)
+    }
     taken = {
-        (parameter.name, str(parameter.annotation))
-        for function in functions
-        for parameter in inspect.signature(function).parameters.values()
+        (each.name, parameter.name): str(parameter.annotation)
+        for each in PROCEDURES
+        for parameter in inspect.signature(getattr(zadapter, each.name)).parameters.values()
         if parameter.name not in PYTHON_ONLY
     }
 
-    assert {name for name, _ in taken} >= {*TYPES}
-    assert [name for name, type_ in taken if name not in TYPES and "str" not in type_] == []
+    assert declared.keys() == taken.keys()
+    assert {name for _, name in taken} >= {*NESTED_TYPES}
+    texts = [each for each, type_ in declared.items() if type_ == "STRING"]
+    assert [each for each in texts if "str" not in taken[each]] == []
 
 
 def test_other_names_are_refused(spark, sql):

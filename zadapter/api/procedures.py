@@ -18,7 +18,7 @@ from zadapter.errors import UsageError
 from zadapter.inspection.advice import Advice
 from zadapter.inspection.analysis import Analysis
 from zadapter.inspection.explanation import Explanation
-from zadapter.planning.options import AUTO
+from zadapter.planning.options import AUTO, plain_type
 from zadapter.report.facts import Facts
 from zadapter.report.optimize_report import Report
 from zadapter.spark import procedures, sessions
@@ -27,17 +27,13 @@ from zadapter.table.snapshot import Commit
 
 Row = Mapping[str, Any]
 
-_NAMES = "ARRAY<STRING>"
-TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("by", "queries", "bloom_filters"), _NAMES),
-    **dict.fromkeys(("max_files", "max_concurrent_jobs", "row_groups", "sample_files"), "BIGINT"),
-    **dict.fromkeys(("max_seconds", "max_rebase", "holdout"), "DOUBLE"),
-    **dict.fromkeys(("collect_stats", "force", "matches", "plan"), "BOOLEAN"),
+_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING"}
+"""Types of parameters in SQL."""
+NESTED_TYPES = {
+    **dict.fromkeys(("by", "queries", "bloom_filters"), "ARRAY<STRING>"),
     "tiers": "MAP<STRING, MAP<STRING, STRING>>",
 }
-"""Types of parameters in SQL, unless they are texts."""
-_OWN_TYPES = {"analyze": {"row_groups": "BOOLEAN"}, "explain": {"row_groups": "BOOLEAN"}}
-"""Types of parameters that another function has with another type, by the function."""
+"""Types of parameters that are more than one value."""
 PYTHON_ONLY = {"spark", "backoff", "candidates"}
 """Parameters of functions that procedures do not have."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -141,16 +137,9 @@ def _procedure(
         rows: Returns the rows for its result.
     """
     name = function.__name__
-    own = {**TYPES, **_OWN_TYPES.get(name, {})}
-    parameters = [
-        f"`{p.name}` {own.get(p.name, 'STRING')}" + (" NOT NULL" if p.default is p.empty else "")
-        for p in inspect.signature(function).parameters.values()
-        if p.name not in PYTHON_ONLY
-    ]
-
-    required = [
-        p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty
-    ]
+    every = inspect.signature(function).parameters.values()
+    parameters = [each for each in every if each.name not in PYTHON_ONLY]
+    required = [each.name for each in parameters if each.default is each.empty]
 
     def run(session: SparkSession, given: Row) -> list[Row]:
         for parameter in ("where", *required):
@@ -161,9 +150,18 @@ def _procedure(
     return Procedure(
         name=name,
         description=_describe(function),
-        parameters=", ".join(parameters),
+        parameters=", ".join(map(_declare, parameters)),
         columns=columns,
         run=run,
+    )
+
+
+def _declare(parameter: inspect.Parameter) -> str:
+    """Return a parameter as a column in DDL, with the type that its annotation has in SQL."""
+    plain = _TYPES[plain_type(parameter.annotation)]
+    type_ = NESTED_TYPES.get(parameter.name, plain)
+    return f"`{parameter.name}` {type_}" + (
+        " NOT NULL" if parameter.default is parameter.empty else ""
     )
 
 

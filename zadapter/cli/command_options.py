@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from zadapter.backend import plugins
 from zadapter.errors import UsageError
-from zadapter.planning.options import AUTO, KEYWORDS, OPTIONS, Options, default_of
+from zadapter.planning.options import AUTO, KEYWORDS, OPTIONS, Options, default_of, plain_type
 
 Table = Annotated[
     str,
@@ -193,11 +193,9 @@ def option_of(name: str) -> Any:
 
 def _kind(name: str) -> Any:
     """Return the type of what is typed: a flag, a number, texts that may be repeated, or text."""
-    types = get_type_hints(Options)[name]
-    plain = {types, *get_args(types)}
-    if str not in plain and plain & {bool, int, float}:
-        return next(kind for kind in (bool, int, float) if kind in plain)
-    return list[str] if name in {"by", "bloom_filters"} else str
+    if name in {"by", "bloom_filters"}:
+        return list[str]
+    return plain_type(get_type_hints(Options)[name])
 
 
 def parameters() -> list[Parameter]:

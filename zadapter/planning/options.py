@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, get_args
 
 from zadapter.base.commit_attempts import Backoff
 from zadapter.base.quantities import age, parse
@@ -477,6 +477,13 @@ OLD_KEYWORDS = {old: f"was renamed; write {new!r}" for old, new in RENAMED.items
 def default_of(name: str) -> Any:
     """Return the default of an option."""
     return getattr(Options, name)
+
+
+def plain_type(annotation: Any) -> type:
+    """Return bool, int or float if an annotation is such a type and allows no text, else str."""
+    types = {annotation, *get_args(annotation)}
+    numbers = [] if str in types else [kind for kind in (bool, int, float) if kind in types]
+    return numbers[0] if numbers else str
 
 
 def check_option(name: str, given: object) -> None:
