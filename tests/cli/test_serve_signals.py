@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from zadapter.api import serve as api
-from zadapter.cli.serve import serve
+from zadapter.cli.serve_command import serve
 
 
 def test_ctrl_c_cancels_no_jobs(monkeypatch):

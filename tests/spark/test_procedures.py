@@ -16,9 +16,9 @@ import zadapter
 from zadapter.api.procedures import NESTED_TYPES, PROCEDURES, PYTHON_ONLY
 from zadapter.base.interrupts import interruptible
 from zadapter.errors import UsageError
-from zadapter.spark import procedures
+from zadapter.spark import procedure_calls
 from zadapter.spark.jvm.gateway import jvm_of
-from zadapter.spark.procedures import Procedure
+from zadapter.spark.procedure_calls import Procedure
 
 ROWS = 4_000
 WAIT = 60
@@ -181,7 +181,7 @@ def statement(sql, text, answers):
 def test_statements_run_side_by_side(spark, sql):
     """Neither of two clients waits for the other: each answers when both have begun."""
     both, answers = threading.Barrier(2, timeout=WAIT), []
-    procedures.register(sql, [toy("meet", lambda _, given: both.wait() * 0 + given["n"])])
+    procedure_calls.register(sql, [toy("meet", lambda _, given: both.wait() * 0 + given["n"])])
 
     clients = [
         statement(spark.newSession(), f"CALL zadapter.system.meet({n})", answers) for n in (1, 2)
@@ -206,7 +206,7 @@ def test_an_interrupted_statement_ends_its_run(sql):
         begun.set()
         return until_interrupted(session, given)
 
-    procedures.register(sql, [toy("endless", run)])
+    procedure_calls.register(sql, [toy("endless", run)])
 
     def call():
         java.append(jvm_of(sql).java.lang.Thread.currentThread())
@@ -232,7 +232,7 @@ def error_of(sql, text):
 def test_a_statement_that_begins_interrupted_ends_its_run(sql):
     """It neither waits for an answer that nobody gives, nor runs to its end."""
     answers = []
-    procedures.register(sql, [toy("endless", until_interrupted)])
+    procedure_calls.register(sql, [toy("endless", until_interrupted)])
 
     def call():
         jvm_of(sql).java.lang.Thread.currentThread().interrupt()
@@ -262,17 +262,17 @@ class Taken:
 def take(monkeypatch, calls, requests):
     """Let the thread that takes requests take these ones."""
     left = iter(requests)
-    monkeypatch.setattr(procedures.procedure_catalog, "take", lambda _: next(left, None))
-    procedures.answer_all(None, calls)
+    monkeypatch.setattr(procedure_calls.procedure_catalog, "take", lambda _: next(left, None))
+    procedure_calls.answer_all(None, calls)
 
 
 def test_a_request_whose_run_has_ended_is_nobody_s(monkeypatch):
     """An interrupt that comes late runs nothing again, and requests after it are answered."""
     late, ran = Taken(interrupted=True), []
     late.start()
-    monkeypatch.setattr(procedures, "_answer", lambda request, *_: ran.append(request))
+    monkeypatch.setattr(procedure_calls, "_answer", lambda request, *_: ran.append(request))
 
-    take(monkeypatch, procedures.Calls(), [late, late, after := Taken()])
+    take(monkeypatch, procedure_calls.Calls(), [late, late, after := Taken()])
 
     assert ran == [after]
 
@@ -288,9 +288,9 @@ def test_a_thread_that_cannot_start_fails_its_statement(monkeypatch):
         start(thread)
 
     ran, failing, after = [], Taken(), Taken()
-    monkeypatch.setattr(procedures, "_answer", lambda request, *_: ran.append(request))
+    monkeypatch.setattr(procedure_calls, "_answer", lambda request, *_: ran.append(request))
     monkeypatch.setattr(threading.Thread, "start", fail_once)
-    calls = procedures.Calls()
+    calls = procedure_calls.Calls()
     take(monkeypatch, calls, [failing, after])
 
     assert failing.failures == ["RuntimeError: can't start new thread"]
@@ -300,17 +300,17 @@ def test_a_thread_that_cannot_start_fails_its_statement(monkeypatch):
 
 def test_a_second_registration_repairs_the_first(sql):
     """The thread that takes requests is started again if it has ended."""
-    calls = procedures.by_jvm[jvm_of(sql)]
+    calls = procedure_calls.by_jvm[jvm_of(sql)]
     ended = threading.Thread(target=str)
     ended.start()
     ended.join()
     alive, calls.taker = calls.taker, ended
 
-    procedures.register(sql, [toy("one", lambda *_: 1)])
+    procedure_calls.register(sql, [toy("one", lambda *_: 1)])
 
     assert calls.taker.is_alive()
     repaired = calls.taker
-    procedures.register(sql, [])
+    procedure_calls.register(sql, [])
     assert alive is not repaired is calls.taker
 
 
@@ -335,7 +335,7 @@ def test_an_error_with_any_text_answers(sql, error, says):
     def run(*_):
         raise error
 
-    procedures.register(sql, [toy("failing", run)])
+    procedure_calls.register(sql, [toy("failing", run)])
     answers = []
     client = statement(sql, "CALL zadapter.system.failing(1)", answers)
     client.join(WAIT)
@@ -345,11 +345,11 @@ def test_an_error_with_any_text_answers(sql, error, says):
 
 def test_no_call_begins_after_the_end(sql):
     """What comes while a server stops is refused, not killed; registering again accepts calls."""
-    procedures.register(sql, [toy("one", lambda *_: 1)])
+    procedure_calls.register(sql, [toy("one", lambda *_: 1)])
 
-    procedures.end_calls(sql)
+    procedure_calls.end_calls(sql)
     refused = error_of(sql, "CALL zadapter.system.one(1)")
-    procedures.register(sql, [])
+    procedure_calls.register(sql, [])
 
     assert "register_procedures" in refused
     assert sql.sql("CALL zadapter.system.one(1)").collect()[0].n == 1

@@ -21,8 +21,8 @@ from zadapter.inspection.explanation import Explanation
 from zadapter.planning.options import AUTO, plain_type
 from zadapter.report.facts import Facts
 from zadapter.report.optimize_report import Report
-from zadapter.spark import procedures, sessions
-from zadapter.spark.procedures import Procedure
+from zadapter.spark import procedure_calls, sessions
+from zadapter.spark.procedure_calls import Procedure
 from zadapter.table.snapshot import Commit
 
 Row = Mapping[str, Any]
@@ -89,7 +89,7 @@ def register_procedures(spark: SparkSession | None = None) -> None:
         UsageError: The session has another catalog named ``zadapter``.
     """
     session = sessions.default({}, None, ()) if spark is None else spark
-    procedures.register(session, PROCEDURES)
+    procedure_calls.register(session, PROCEDURES)
 
 
 def _document(result: Facts) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from zadapter.api.procedures import register_procedures
 from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import SessionError
 from zadapter.spark.jvm import servers
-from zadapter.spark.procedures import end_calls
+from zadapter.spark.procedure_calls import end_calls
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from zadapter.cli.maintain_command import maintain
 from zadapter.cli.migrate_command import migrate
 from zadapter.cli.results import accept_any_text
 from zadapter.cli.rewrite import cluster
-from zadapter.cli.serve import serve
+from zadapter.cli.serve_command import serve
 
 
 class _Group(TyperGroup):
