@@ -8,15 +8,17 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import tomli
+
 from tests.kit.checkout import ROOT, python_path
 
 CACHE = Path.home() / ".cache" / "zadapter" / "matrix"
 _PACKAGES = (
     *("filelock", "numpy", "pyarrow", "rich", "tomli", "typer", "obstore", "pandas"),
     *("pyiceberg[sql-sqlite]", "pytest", "hypothesis", "moto[server]"),
-    *("setuptools", "hatchling", "editables"),
+    *("setuptools", "editables"),
 )
-"""What zadapter and the suites import, besides PySpark."""
+"""What zadapter and the suites import, and what an editable install needs, besides PySpark."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ def made(cell, folder):
     wanted = shutil.which(f"python{cell.python}")
     python = wanted if wanted and _works(wanted) else sys.executable
     programs, record = environment / "bin", environment / "complete"
-    packages = (f"pyspark=={cell.spark}", *_PACKAGES)
+    packages = (f"pyspark=={cell.spark}", *_PACKAGES, *_build_requirements())
     installed = record.read_text(encoding="utf-8") if record.exists() else None
     if installed is None:
         shutil.rmtree(environment, ignore_errors=True)
@@ -49,6 +51,12 @@ def made(cell, folder):
         programs / "python", "-c", "import sys; print('{}.{}'.format(*sys.version_info))"
     )
     return Environment(programs, answer.strip())
+
+
+def _build_requirements():
+    """Return what zadapter's own build needs, since it is installed without build isolation."""
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return project["build-system"]["requires"]
 
 
 def _works(python):
