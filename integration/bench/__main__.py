@@ -74,7 +74,9 @@ def main(
         int, typer.Option(min=1, help="To write, where a workload does not say.")
     ] = 12,
     only: Annotated[str, typer.Option(help=f"Of {', '.join(RIVALS)}; all if not said.")] = "",
-    tables: Annotated[int, typer.Option(min=1, help="Of the workload lake.")] = lake.TABLES,
+    tables: Annotated[
+        int | None, typer.Option(min=1, help="Of the workloads lake and judge, of each format.")
+    ] = None,
     appends: Annotated[int, typer.Option(min=1, help="To tables that age.")] = FEW,
     grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
     folder: Annotated[
@@ -147,13 +149,18 @@ def _say(run: report.Run) -> None:
 
 
 def _time(
-    track: Track, named: Sequence[str], formats: Sequence[str], run: report.Run, tables: int
+    track: Track,
+    named: Sequence[str],
+    formats: Sequence[str],
+    run: report.Run,
+    tables: int | None,
 ) -> None:
     """Run the workloads without contenders."""
     if MIGRATION in named:
         _move(track, run)
-    lakes = partial(lake.lakes, tables=tables)
-    for name, goals in ((START, start.starts), (LAKE, lakes), (JUDGE, judge.judgements)):
+    lakes = partial(lake.lakes, tables=tables or lake.TABLES)
+    judged = partial(judge.judgements, tables=tables or judge.TABLES)
+    for name, goals in ((START, start.starts), (LAKE, lakes), (JUDGE, judged)):
         if name in named:
             _begin(goals(track.spark, track.folder, formats, track.repeat), run)
     if MANY in named:

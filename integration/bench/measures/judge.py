@@ -1,7 +1,8 @@
 """Many tables of many files, without data: seconds in which ``maintain`` judges a table.
 
-Tables are judged in a dry run of a new process, others right after it, and then as settled ones: a
-journal says that nothing was to do.
+Tables of a format are judged in a dry run of a new process, others right after it, and then as
+settled ones: a journal says that nothing was to do. At the end, one lake has the tables of all
+formats.
 """
 
 import json
@@ -27,6 +28,7 @@ from zadapter.lake.report import LakeReport
 TABLES, FILES = 20, 1_000
 MOST = {"judged": 0.6, "settled": 0.2}
 """Goals: seconds a table in a warm JVM; 0.6 of 1 000 tables are ten minutes."""
+WHOLE = "whole"
 _JOURNAL = "parquet"
 
 
@@ -53,6 +55,8 @@ def judgements(
         for what in MOST:
             cold, warm = (Cost(**each) for each in _run(what, place, name))
             yield _goal(name, what, cold, warm, tables)
+    (whole,) = (Cost(**each) for each in _run(WHOLE, place, *formats))
+    yield _whole_goal(whole, tables * len(formats))
 
 
 def _goal(name: str, what: str, cold: Cost, warm: Cost, tables: int) -> Goal:
@@ -66,6 +70,16 @@ def _goal(name: str, what: str, cold: Cost, warm: Cost, tables: int) -> Goal:
             f"process {cold.seconds / tables:.2f} s, {cold.core_seconds / tables:.2f} core s"
         ),
         reached=seconds <= MOST[what],
+    )
+
+
+def _whole_goal(whole: Cost, tables: int) -> Goal:
+    asked = tables * MOST["judged"]
+    return Goal(
+        what=f"judged, one lake of {tables:,} tables of {FILES:,} files, in a new process",
+        asked=f"<= {asked:.0f} s",
+        found=f"{whole.seconds:.0f} s, {whole.core_seconds:.0f} core s",
+        reached=whole.seconds <= asked,
     )
 
 
@@ -83,7 +97,7 @@ def measure(what: str, place: Path, name: str) -> list[Cost]:
     spark.range(1).toArrow()
     costs, verdict = list[Cost](), {"judged": journal.DUE, "settled": journal.NOTHING_TO_DO}[what]
     for part in ("first", "second"):
-        lake = _lake(place, name, part)
+        lake = _lake(place, f"{name}/{part}", [name], part)
         found = list[LakeReport]()
         costs.append(cost(spark, lambda lake=lake, found=found: found.append(_dry(lake, spark))))
         assert {line.verdict for line in found[0].lines} == {verdict}, found[0]
@@ -96,11 +110,22 @@ def _dry(lake: Mapping[str, object], spark: SparkSession) -> LakeReport:
     return zadapter.maintain(lake, dry_run=True, spark=spark)
 
 
-def _lake(place: Path, name: str, part: str) -> dict[str, object]:
-    entry = {"match": f"{place}/{name}/{part}/*/{name}", "format": name, "by": list(KEYS)}
+def measure_whole(place: Path, formats: Sequence[str]) -> list[Cost]:
+    """Return the cost of one run over the first tables of all formats."""
+    spark = session(place)
+    found = list[LakeReport]()
+    lake = _lake(place, WHOLE, formats, "first")
+    return [cost(spark, lambda: found.append(_dry(lake, spark)))]
+
+
+def _lake(place: Path, name: str, formats: Sequence[str], part: str) -> dict[str, object]:
+    terms = {"by": list(KEYS), "target_file_size": TARGET}
     return {
-        "journal": {"table": f"{place}/{name}/{part}-journal", "format": _JOURNAL},
-        "tables": [{**entry, "target_file_size": TARGET}],
+        "journal": {"table": f"{place}/{name}-journal", "format": _JOURNAL},
+        "tables": [
+            {"match": f"{place}/{each}/{part}/*/{each}", "format": each, **terms}
+            for each in formats
+        ],
     }
 
 
@@ -113,8 +138,12 @@ def _settle(spark: SparkSession, lake: Mapping[str, object], report: LakeReport)
 
 
 if __name__ == "__main__":
-    _, asked, where, format_ = sys.argv
-    measured = [asdict(each) for each in measure(asked, Path(where), format_)]
-    sys.stdout.write("\n" + json.dumps(measured) + "\n")
+    _, asked, where, *chosen = sys.argv
+    costs = (
+        measure_whole(Path(where), chosen)
+        if asked == WHOLE
+        else measure(asked, Path(where), *chosen)
+    )
+    sys.stdout.write("\n" + json.dumps([asdict(each) for each in costs]) + "\n")
     sys.stdout.flush()
     os._exit(0)  # the JVM may take seconds to end
