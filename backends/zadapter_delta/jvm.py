@@ -7,7 +7,6 @@ calls name their parameters. Other differences between releases are stated besid
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +22,6 @@ from zadapter.spark.jvm.java_loops import Loops, loops_of
 
 JavaObject = Any
 
-_SESSION_LOCK = Lock()
 
 Add = dict[str, Any]
 """An AddFile action in the log's JSON (PROTOCOL.md, "Add File")."""
@@ -44,19 +42,12 @@ class Jvm:
         self.delta: Any = root.org.apache.spark.sql.delta
 
     def frame(self, table: pa.Table) -> DataFrame:
-        """Return *table* as a DataFrame without changing the process's active session.
+        """Return *table* as a DataFrame.
 
-        PySpark activates the session that creates a DataFrame, in all threads. Arrow's rows are
-        made by the JVM; rows of Python objects would need a Python on the executors, of the
-        driver's version.
+        Arrow's rows are made by the JVM; rows of Python objects would need a Python on the
+        executors, of the driver's version.
         """
-        python: Any = SparkSession
-        with _SESSION_LOCK:
-            previous = python._activeSession  # noqa: SLF001 - no public API
-            try:
-                return from_arrow(self.spark, table)
-            finally:
-                python._activeSession = previous  # noqa: SLF001
+        return from_arrow(self.spark, table)
 
     @cached_property
     def loops(self) -> Loops:

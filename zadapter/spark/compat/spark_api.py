@@ -16,7 +16,8 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from zadapter.spark.jvm import scala
 from zadapter.spark.jvm.gateway import java_rows, java_session, jvm_of
@@ -28,6 +29,8 @@ _SEED = 42
 """Seed of Spark's hash partitioning (``HashPartitioning``)."""
 _making = threading.Lock()
 """Held while a session of PySpark is made, since that changes RDD for a moment."""
+_BATCH = 10_000
+"""Rows of a partition of a DataFrame that is made from Arrow, as in Spark."""
 _ERROR_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 MOVING = {
@@ -78,27 +81,21 @@ def to_python_session(context: SparkContext, java: Any) -> SparkSession:
 def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Return an Arrow table as a DataFrame.
 
-    ``createDataFrame`` takes Arrow tables in PySpark 4.0 and later. PySpark 3.5 would need pandas,
-    which changes values. Its JVM reads the same stream of batches.
+    ``createDataFrame`` takes Arrow tables in PySpark 4.0 and later, and makes its session the
+    active one of all threads. The JVM reads the same stream of batches in all releases.
     """
-    if hasattr(DataFrame, "toArrow"):
-        return spark.createDataFrame(table)
-    from pyspark.sql.pandas.serializers import (  # noqa: PLC0415 - PySpark 3.5 alone
-        ArrowStreamSerializer,
-    )
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
-
     session: Any = spark
     jvm: Any = jvm_of(session)
-    schema = from_arrow_schema(table.schema)
-    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+    python = java_classes(session).org.apache.spark.sql.api.python.PythonSQLUtils
+    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    batches = table.to_batches(max_chunksize=_BATCH)
     stream = session._sc._serialize_to_jvm(  # noqa: SLF001 - as createDataFrame does
-        batches,
+        batches or [pa.RecordBatch.from_pylist([], schema=table.schema)],
         ArrowStreamSerializer(),
-        jvm.PythonSQLUtils.readArrowStreamFromFile,
+        python.readArrowStreamFromFile,
         jvm.ArrowIteratorServer,
     )
-    java = jvm.PythonSQLUtils.toDataFrame(stream, schema.json(), java_session(session))
+    java = python.toDataFrame(stream, schema.json(), java_session(session))
     return DataFrame(java, session)
 
 
