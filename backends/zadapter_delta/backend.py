@@ -103,7 +103,6 @@ class DeltaBackend:
         self._jvm = Jvm(spark)
         self._live = LiveFiles(self._jvm)
         self._texts = zones.Texts(self._jvm, self._live)
-        self._store: tuple[JavaObject, Store] | None = None
 
     def snapshot(self, table: str, since: Snapshot | None = None) -> Snapshot:
         """Return the current version of *table*: a path, ``delta.`path``` or an identifier.
@@ -154,16 +153,15 @@ class DeltaBackend:
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
         """Return the URIs of *paths* in the log, which may lie outside the table's folder."""
-        folder = snapshot.handle.located.log.dataPath()
-        escaped = str(folder.toUri())
+        folder: Store = snapshot.handle.located.side_files
         operations = self._jvm.delta.util.DeltaFileOperations
         return [
-            f"{escaped}/{path}"
+            f"{folder.uri}/{path}"
             if is_relative(path)
             # paths in the log are escaped (PROTOCOL.md, "Add File"), so an absolute one is a URI
             else path
             if _ABSOLUTE_URI.match(path)
-            else str(operations.absolutePath(str(folder), path).toUri())
+            else str(operations.absolutePath(folder.root, path).toUri())
             for path in paths
         ]
 
@@ -253,8 +251,7 @@ class DeltaBackend:
 
     def _staged_files(self, snapshot: Snapshot, adds: Mapping[str, Add]) -> pa.Table:
         """Return the file table of AddFile actions, parsed from the lines that the log gets."""
-        collected = snapshots.read_stats_schema(snapshot.handle.snapshot)
-        with_stats = [p for p, _ in leaves(collected) if p not in snapshot.without_stats]
+        with_stats = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
         rows = self._jvm.action_frame(self._jvm.to_java(adds.values()))
         return snapshots.file_table(snapshot, rows, with_stats)
 
@@ -333,11 +330,8 @@ class DeltaBackend:
 
     def side_files(self, snapshot: Snapshot) -> Store:
         """Return the files beside the table."""
-        log = snapshot.handle.located.log
-        known = self._store
-        if known is None or known[0] is not log:
-            self._store = known = log, Store(self._jvm, log)
-        return known[1]
+        store: Store = snapshot.handle.located.side_files
+        return store
 
     def scan(self, snapshot: Snapshot) -> DataFrame:
         """Return the rows of this version, read as Delta's own queries are."""

@@ -26,6 +26,7 @@ from zadapter_delta.stats.add_files import FILE_TAG, LAYOUT_TAG, PROVIDER
 from zadapter_delta.table import logs
 from zadapter_delta.table.lookup import Located, by_path, log_of
 from zadapter_delta.table.migrated_from import PROPERTY, application, tag, text
+from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.snapshots import Handle
 from zadapter_delta.table.specs import KEPT
 from zadapter_delta.table.specs import metadata as new_metadata
@@ -51,7 +52,8 @@ def pending(jvm: Jvm, table: str, definition: Definition, source: Source) -> Han
     properties = {**definition.properties, PROPERTY: text(source)}
     metadata = new_metadata(jvm, log, replace(definition, properties=properties))
     base = new(jvm, "DummySnapshot", logPath=log.logPath(), deltaLog=log, metadata=metadata)
-    return Handle(Located(log=log, catalog_table=jvm.option()), base)
+    located = Located(log=log, catalog_table=jvm.option(), side_files=Store(jvm, log))
+    return Handle(located, base)
 
 
 def actions(

@@ -14,6 +14,7 @@ from zadapter.spark.jvm import spark_names
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import logs
 from zadapter_delta.table.features import CATALOG_MANAGED, REDIRECT, features, find_untested
+from zadapter_delta.table.side_files import Store
 
 _BY_PATH = re.compile(r"(?i)delta\.`(?P<path>(?:[^`]|``)+)`\Z")
 _OF_PATHS = re.compile(r"[/\\:]")
@@ -27,10 +28,12 @@ class Located:
     Attributes:
         log: Delta's ``DeltaLog``, to read; commits go through :func:`logs.load_shared`.
         catalog_table: Spark's ``Option[CatalogTable]``.
+        side_files: The files beside the table.
     """
 
     log: JavaObject
     catalog_table: JavaObject
+    side_files: Store
 
 
 def locate(jvm: Jvm, table: str) -> Located:
@@ -89,7 +92,7 @@ def _at_path(jvm: Jvm, table: str, path: str) -> Located:
         state = "has no _delta_log" if file_system.exists(log.dataPath()) else "does not exist"
         catalog = "" if re.search(r"[/\\:]", path) else "the catalog does not contain it, and "
         raise UnknownTableError(f"{table}: no Delta table found; {catalog}{log.dataPath()} {state}")
-    return Located(log=log, catalog_table=jvm.option())
+    return Located(log=log, catalog_table=jvm.option(), side_files=Store(jvm, log))
 
 
 def log_of(jvm: Jvm, path: str) -> JavaObject:
@@ -122,7 +125,7 @@ def _in_catalog(jvm: Jvm, table: str) -> Located | None:
             f"{table} is in the catalog, but {log.dataPath()} has no _delta_log",
             exists=True,
         )
-    return Located(log=log, catalog_table=jvm.option(entry))
+    return Located(log=log, catalog_table=jvm.option(entry), side_files=Store(jvm, log))
 
 
 def reload(jvm: Jvm, located: Located) -> Located:

@@ -1,5 +1,7 @@
 """Small files in a Delta table's folder, accessed through Hadoop's FileSystem."""
 
+from functools import cached_property
+
 from zadapter.base.java_errors import causes
 from zadapter.errors import CorruptLogError
 from zadapter.spark.jvm.removal import find_files, remove_named
@@ -17,9 +19,14 @@ class Store:
 
     def __init__(self, jvm: Jvm, log: JavaObject) -> None:
         self._jvm = jvm
-        folder = log.dataPath()
-        self.root = str(folder)
-        self._files = folder.getFileSystem(log.newDeltaHadoopConf())
+        self._folder = log.dataPath()
+        self.root = str(self._folder)
+        self._files = self._folder.getFileSystem(log.newDeltaHadoopConf())
+
+    @cached_property
+    def uri(self) -> str:
+        """The URI of the folder."""
+        return str(self._folder.toUri())
 
     def _path(self, path: str) -> JavaObject:
         return self._jvm.path(f"{self.root}/{path}")

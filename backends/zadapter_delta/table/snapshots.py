@@ -28,7 +28,6 @@ from zadapter_delta.table.clustering import clustering
 from zadapter_delta.table.logs import find_rewrites
 from zadapter_delta.table.lookup import Located, locate
 from zadapter_delta.table.migrated_from import source
-from zadapter_delta.table.side_files import Store
 from zadapter_delta.table.specs import TARGET_FILE_SIZE
 
 _PREFIX_LENGTH = "spark.databricks.io.skipping.stringPrefixLength"
@@ -58,7 +57,7 @@ def read_snapshot(
     metadata, protocol = snapshot.metadata(), snapshot.protocol()
     schema, text = _json(metadata.schema()), str(metadata.json())
     arrow, stated = arrow_schema(schema), json.loads(text)["metaData"]
-    partitioned, store = stated["partitionColumns"], Store(jvm, located.log)
+    partitioned, store = stated["partitionColumns"], located.side_files
     physical = physical_names(T.StructType.fromJson(schema))
     return Snapshot(
         table=table,
