@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from zadapter.base import phases
 from zadapter.base.interrupts import TAG, ignoring_errors
 from zadapter.base.phases import Amounts, Phase
-from zadapter.spark.jvm.gateway import gateway_of, jvm_of, scala_context, stages_by_job
+from zadapter.spark.jvm.gateway import gateway_of, job_status, jvm_of, stages_by_job
 from zadapter.spark.jvm.java_classes import java_classes
 
 _DESCRIPTION = "spark.job.description"
@@ -92,7 +92,7 @@ def read_amounts(context: Any, tag: str) -> Amounts:
     jobs = stages_by_job(context, tag)
     if not jobs:
         return Amounts(share_read=0.0, written=0)
-    store = scala_context(context).statusStore()
+    store = job_status(context).stages
     found = {stage: store.lastStageAttempt(stage) for job in jobs for stage in job}
     # the last stage of a job writes, unless it is the only one
     reads = [found[stage] for job in jobs[-1:] for stage in job[: max(1, len(job) - 1)]]
@@ -139,6 +139,6 @@ def measure_phases(context: Any, spent: list[Amounts | None]) -> Iterator[None]:
 def _spent(context: Any, step: Phase) -> Amounts | None:
     with ignoring_errors():
         # metrics of the last tasks may still be on their way to the status store
-        scala_context(context).listenerBus().waitUntilEmpty(_PATIENCE)
+        job_status(context).events.waitUntilEmpty(_PATIENCE)
         return None if step.measure is None else step.measure()
     return None

@@ -4,7 +4,7 @@ Other modules ask here, so that a change of PySpark or py4j concerns this packag
 ``jvm.py`` alone.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from py4j.clientserver import ClientServer
@@ -17,6 +17,20 @@ JavaObject = Any
 
 _scala: WeakKeyDictionary[Any, JavaObject] = WeakKeyDictionary()
 """The ``SparkContext`` of Scala of each one of Python."""
+
+
+class JobStatus(NamedTuple):
+    """What Spark knows of its jobs and stages."""
+
+    events: JavaObject
+    """The ``LiveListenerBus``, from which the others learn it."""
+    jobs: JavaObject
+    """The ``SparkStatusTracker``; PySpark's own one knows no tags."""
+    stages: JavaObject
+    """The ``AppStatusStore``."""
+
+
+_status: WeakKeyDictionary[Any, JobStatus] = WeakKeyDictionary()
 
 __all__ = [
     "JavaClass",
@@ -33,6 +47,7 @@ __all__ = [
     "java_column",
     "java_rows",
     "java_session",
+    "job_status",
     "jvm_of",
     "query_execution",
     "scala_context",
@@ -78,6 +93,16 @@ def scala_context(context: Any) -> JavaObject:
     return known
 
 
+def job_status(context: Any) -> JobStatus:
+    """Return what Spark knows of the jobs of a SparkContext."""
+    known = _status.get(context)
+    if known is None or is_stopped(context):
+        scala = scala_context(context)
+        found = JobStatus(scala.listenerBus(), scala.statusTracker(), scala.statusStore())
+        known = _status[context] = found
+    return known
+
+
 def is_stopped(context: Any) -> bool:
     """Return whether a SparkContext is stopped."""
     return context._jsc is None  # noqa: SLF001
@@ -105,8 +130,7 @@ def is_instance(spark: Any, java: JavaObject, name: str) -> bool:
 
 def stages_by_job(context: Any, tag: str) -> list[list[int]]:
     """Return the ids of the stages of each Spark job with a tag, both in ascending order."""
-    # PySpark's tracker knows no tags
-    tracker = scala_context(context).statusTracker()
+    tracker = job_status(context).jobs
     jobs = integers(context, tracker.getJobIdsForTag(tag))
     infos = [tracker.getJobInfo(job) for job in sorted(jobs)]
     return [sorted(integers(context, i.get().stageIds())) for i in infos if i.isDefined()]

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from zadapter.base.interrupts import TAG, ignoring_errors, reraise
-from zadapter.spark.jvm.gateway import scala_context, stages_by_job
+from zadapter.spark.jvm.gateway import job_status, stages_by_job
 from zadapter.spark.jvm.java_classes import java_classes
 from zadapter.spark.jvm.java_loops import loops_of
 
@@ -54,11 +54,11 @@ def removing(spark: Any, remove: Callable[[Collection[str]], None]) -> Iterator[
 def _has_repeated(context: Any, tag: str) -> bool:
     """Return whether Spark may have run a task of the jobs of *tag* more than once."""
     try:
-        scala = scala_context(context)  # PySpark's tracker knows no attempts
-        scala.listenerBus().waitUntilEmpty(_EVENTS)
+        status = job_status(context)
+        status.events.waitUntilEmpty(_EVENTS)
         ids = {stage for job in stages_by_job(context, tag) for stage in job}
-        store = scala.statusStore()
-        stages = [store.lastStageAttempt(stage) for stage in ids]
+        # PySpark's tracker knows no attempts
+        stages = [status.stages.lastStageAttempt(stage) for stage in ids]
         return any(
             # a copy of a task that still runs, or hangs, is not counted as killed yet
             stage.attemptId()
