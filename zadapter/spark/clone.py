@@ -128,8 +128,7 @@ def silence_errors() -> Iterator[None]:
 
 def set_all(spark: SparkSession, settings: Mapping[str, str]) -> None:
     """Change settings of a cloned session, in one call and without a warning of each new key."""
-    properties = java_classes(spark).java.util.Properties()
-    properties.putAll(java_map(java_classes(spark), settings))
+    properties = java_map(java_classes(spark), settings, "Properties")
     java_session(spark).sessionState().conf().setConf(properties)
 
 

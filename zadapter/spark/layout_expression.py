@@ -35,7 +35,7 @@ from zadapter.base.names import NameParts, quote, text_literal
 from zadapter.base.ranks import rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
-from zadapter.spark.jvm.spark_classes import select_named, with_column
+from zadapter.spark.jvm.spark_classes import expression, select_columns, with_column
 
 _DIGITS = 18
 """Decimals of up to this number of digits are whole 64-bit numbers of their last digit."""
@@ -126,7 +126,8 @@ def _add_file(rows: DataFrame, layout: Layout, token: str) -> KeyedRows:
     node, leaf_at = quote((position,)), np.argsort(layout.places)
     file = f"get({_integers(layout.first_file[leaf_at].tolist())}, {node})"
     if not _is_shared(layout):
-        return KeyedRows(rows, F.expr(file), position, (position,))
+        file_number = Column(expression(rows.sparkSession, file))
+        return KeyedRows(rows, file_number, position, (position,))
     width = f"get({_integers(layout.width[leaf_at].tolist())}, {node})"
     salted = f"{file} + CAST(pmod({quote((salt,))}, {width}) AS int)"
     # the place alone does not determine a salted file number, so it is shuffled with the rows
@@ -267,8 +268,7 @@ def _child(node: str, right: str) -> str:
 def comparable(rows: DataFrame, columns: Sequence[NameParts]) -> list[tuple[str, str]]:
     """Return each column and the type of its constants; binary columns compare as hexadecimal."""
     picked = [quote(parts) for parts in columns]
-    named = {str(number): name for number, name in enumerate(picked)}
-    schema = select_named(rows, named).schema if picked else ()
+    schema = select_columns(rows, picked, picked).schema if picked else ()
     types = [field.dataType.simpleString() for field in schema]
     return [
         (f"hex({column})", "string") if type_ == "binary" else (column, to_cast_name(type_))

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from zadapter.backend import builds
 from zadapter.backend.format import Format, Library
 from zadapter.errors import SessionError
-from zadapter.spark.jvm.gateway import JavaClass, jvm_of
+from zadapter.spark.jvm.gateway import JavaClass
+from zadapter.spark.jvm.java_classes import java_class
 
 VARIABLE = "ZADAPTER_UNTESTED"
 """Environment variable: ``refuse`` turns the warning about untested releases into an error."""
@@ -79,7 +80,7 @@ def describe_untested(spark: SparkSession, form: Format) -> str | None:
             f"Spark {spark.version}", f"Spark {builds.nearest_spark(spark.version)}"
         )
     class_, _, method = library.version_method.rpartition(".")
-    found = str(getattr(getattr(jvm_of(spark), class_), method)())
+    found = str(getattr(java_class(spark, class_), method)())
     if builds.is_tested(library.builds, spark.version, found):
         return None
     tested_spark, tested = builds.nearest(library.builds, spark.version, found)

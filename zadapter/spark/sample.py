@@ -12,7 +12,7 @@ from zadapter.base.key_types import has_zone
 from zadapter.base.names import NameParts, join, quote
 from zadapter.base.ranks import rank
 from zadapter.spark.compat.spark_api import to_arrow, valid_text
-from zadapter.spark.jvm.spark_classes import select_named
+from zadapter.spark.jvm.spark_classes import select_columns
 from zadapter.table.file_stats import column, spread
 
 SEED = 7
@@ -64,7 +64,8 @@ def sample(rows: DataFrame, columns: Sequence[NameParts], fraction: float) -> pa
     Returns:
         One column for each of *columns*, named by its text; timestamps with time zone are in UTC.
     """
-    picked = select_named(rows, {join(parts): quote(parts) for parts in columns})
+    names = [join(parts) for parts in columns]
+    picked = select_columns(rows, [quote(parts) for parts in columns], names)
     if fraction < 1:
         picked = picked.sample(withReplacement=False, fraction=fraction, seed=SEED)
     long = [field for field in picked.schema if isinstance(field.dataType, _LONG)]

@@ -25,8 +25,8 @@ def load_shared(jvm: Jvm, log: JavaObject, catalog_table: JavaObject) -> JavaObj
 def refresh(jvm: Jvm, log: JavaObject, catalog_table: JavaObject) -> JavaObject:
     """Return a ``DeltaLog`` whose newest snapshot is what the folder has now."""
     snapshot = log.update(False, jvm.option(), catalog_table)  # noqa: FBT003
-    first = next(jvm.iterate(snapshot.logSegment().checkpointProvider().topLevelFiles()), None)
-    if first is None or _is_listed(jvm, log, first):
+    files = snapshot.logSegment().checkpointProvider().topLevelFiles()
+    if files.isEmpty() or _is_listed(jvm, log, files.head()):
         return log
     return open_own(jvm, log)
 

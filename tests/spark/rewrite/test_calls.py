@@ -17,9 +17,9 @@ ROWS = (
 KEYS = ["event_time", "user_id"]
 FINALIZER = "m\n"
 MOST = {
-    "delta": {"optimize": (710, 4), "plan": (220, 1)},
-    "parquet": {"optimize": (365, 3), "plan": (75, 0)},
-    "iceberg": {"optimize": (690, 3), "plan": (240, 1)},
+    "delta": {"optimize": (650, 4), "plan": (215, 1)},
+    "parquet": {"optimize": (345, 3), "plan": (75, 0)},
+    "iceberg": {"optimize": (660, 3), "plan": (240, 1)},
 }
 """Commands and jobs of a warm rewrite of twelve files, and of a plan that finds nothing to do."""
 

@@ -56,9 +56,15 @@ def java_dict(jvm: JavaObject, java: JavaObject) -> dict[str, str]:
     return found
 
 
-def java_map(jvm: JavaObject, values: Mapping[str, Any]) -> JavaObject:
-    """Return *values* as a ``java.util.HashMap``, texts in few calls."""
-    java = jvm.java.util.HashMap()
+def java_map(jvm: JavaObject, values: Mapping[str, Any], kind: str = "HashMap") -> JavaObject:
+    """Return *values* as a map, texts in few calls.
+
+    Args:
+        jvm: The classes of the JVM.
+        values: The values by their keys.
+        kind: The class of the map, in ``java.util``.
+    """
+    java = getattr(jvm.java.util, kind)()
     if len(values) > 1 and all(isinstance(value, str) for value in values.values()):
         mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
         return mapper.readValue(json.dumps(dict(values)), java.getClass())

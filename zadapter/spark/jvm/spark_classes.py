@@ -57,22 +57,33 @@ def column(jvm: JavaObject, expression: JavaObject) -> JavaObject:
     return package.Column(expression)
 
 
-def with_column(rows: DataFrame, name: str, text: str) -> DataFrame:
-    """Return *rows* with a column of an SQL expression.
+def expression(spark: Any, text: str) -> JavaObject:
+    """Return an SQL expression as a ``Column`` of Java.
 
     The functions of PySpark look up their names in the JVM, and their caller for error messages.
     """
-    spark: Any = rows.sparkSession
-    expression = java_class(spark, _FUNCTIONS).expr(text)
-    return DataFrame(java_rows(rows).withColumn(name, expression), spark)
+    return java_class(spark, _FUNCTIONS).expr(text)
 
 
-def select_named(rows: DataFrame, columns: Mapping[str, str]) -> DataFrame:
-    """Return columns of *rows*, by their new names."""
+def with_column(rows: DataFrame, name: str, text: str) -> DataFrame:
+    """Return *rows* with a column of an SQL expression."""
     spark: Any = rows.sparkSession
-    jvm, functions = java_classes(spark), java_class(spark, _FUNCTIONS)
-    picked = [getattr(functions.col(old), "as")(new) for new, old in columns.items()]
-    return DataFrame(java_rows(rows).select(seq(jvm, java_list(jvm, picked))), spark)
+    return DataFrame(java_rows(rows).withColumn(name, expression(spark, text)), spark)
+
+
+def select_columns(rows: DataFrame, columns: Sequence[str], names: Sequence[str]) -> DataFrame:
+    """Return columns of *rows* under new names.
+
+    Args:
+        rows: The rows.
+        columns: The columns, at least one, as quoted names.
+        names: Their new names.
+    """
+    spark: Any = rows.sparkSession
+    jvm = java_classes(spark)
+    first, *others = columns
+    picked = java_rows(rows).select(first, seq(jvm, java_list(jvm, others)))
+    return DataFrame(picked.toDF(seq(jvm, java_list(jvm, names))), spark)
 
 
 def select_texts(rows: DataFrame, texts: Iterable[str]) -> DataFrame:
