@@ -26,6 +26,7 @@ from zadapter.table.snapshot import Change, Snapshot, Source, Staged, Written
 from zadapter.table.spec import Definition
 from zadapter_delta.commits import creations, deletion_vectors, rewrites
 from zadapter_delta.jvm import Add, JavaObject, Jvm
+from zadapter_delta.stats.add_files import by_spark
 from zadapter_delta.table import snapshots, specs, zones
 from zadapter_delta.table.clustering import check, is_clustered
 from zadapter_delta.table.live_files import LiveFiles
@@ -136,11 +137,7 @@ class DeltaBackend:
         """Return the file table of the live files, with the log's stats of *columns*."""
         base = snapshot.handle.snapshot
         self._texts.read_texts(snapshot)
-        about = self._live.estimate_count(base)
-        files = snapshots.file_table(snapshot, self._live.frame(base), columns, about)
-        if self._live.contradicts(base, files):
-            return snapshots.file_table(snapshot, self._live.frame(base), columns, about)
-        return files
+        return self._live.to_table(base, lambda read: snapshots.file_table(snapshot, read, columns))
 
     def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files that were written before *time*."""
@@ -253,7 +250,7 @@ class DeltaBackend:
         """Return the file table of AddFile actions, parsed from the lines that the log gets."""
         with_stats = [p for p, _ in leaves(snapshot.schema) if p not in snapshot.without_stats]
         rows = self._jvm.action_frame(self._jvm.to_java(adds.values()))
-        return snapshots.file_table(snapshot, rows, with_stats)
+        return snapshots.file_table(snapshot, by_spark(rows), with_stats)
 
     def read_staged(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
         """Return the rows of staged files without row ids."""

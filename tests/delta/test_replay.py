@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zadapter_delta.table.replay import _is_odd, read_adds
+from zadapter_delta.table.replay import _is_odd, read_lines
 
 TEXTS = pa.map_(pa.string(), pa.string())
 ADD = {
@@ -39,14 +39,14 @@ def checkpoint(*adds, add=ADD, **columns):
 
 
 def test_fields_are_as_in_the_log():
-    (line,) = read_adds(checkpoint(FIRST), 9)
+    (line,) = read_lines(checkpoint(FIRST), 9)
 
     assert json.loads(line)["add"] == FIRST | {"partitionValues": {"p": "a", "q": None}}
 
 
 def test_values_that_python_does_not_have_are_not_read():
     """They are copies of the stats."""
-    assert len(read_adds(checkpoint({**FIRST, "stats_parsed": BEYOND}), 9)) == 1
+    assert len(read_lines(checkpoint({**FIRST, "stats_parsed": BEYOND}), 9)) == 1
 
 
 @pytest.mark.parametrize(
@@ -59,20 +59,20 @@ def test_values_that_python_does_not_have_are_not_read():
     ids=["files elsewhere", "of version 2", "no stats as JSON"],
 )
 def test_a_checkpoint_that_is_not_complete_is_not_read(data):
-    assert read_adds(data, 9) is None
+    assert read_lines(data, 9) is None
 
 
 def test_a_checkpoint_of_more_files_than_the_driver_keeps_is_not_read():
     """Removed files do not count: their rows have no file that is added."""
-    assert len(read_adds(checkpoint(FIRST, None, None, FIRST), 2)) == 2
-    assert read_adds(checkpoint(FIRST, FIRST, FIRST), 2) is None
+    assert len(read_lines(checkpoint(FIRST, None, None, FIRST), 2)) == 2
+    assert read_lines(checkpoint(FIRST, FIRST, FIRST), 2) is None
 
 
 def test_a_checkpoint_without_stats_has_none():
     without = {name: type_ for name, type_ in ADD.items() if not name.startswith("stats")}
     plain = {name: value for name, value in FIRST.items() if name != "stats"}
 
-    (line,) = read_adds(checkpoint(plain, add=without), 9)
+    (line,) = read_lines(checkpoint(plain, add=without), 9)
 
     assert "stats" not in json.loads(line)["add"]
 

@@ -6,7 +6,7 @@ microseconds too low. If ``tightBounds`` is false, the stats may include deleted
 count holds only if it is 0 or the number of records.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +64,20 @@ class Wanted:
     was_float: bool = False
 
 
-def file_table(
-    adds: DataFrame, wanted: Sequence[Wanted], partition: Mapping[str, Wanted], about: int = 0
-) -> pa.Table:
-    """Return the file table of *adds*, a DataFrame of about *about* AddFile actions."""
+Read = Callable[[Sequence[Wanted], Mapping[str, Wanted]], Iterator[pa.Table]]
+"""Yields AddFile actions in parts, with a column for each fact: those of :data:`_FACTS`, the values
+of partition columns, and the stats of the columns that are asked for."""
+
+
+def file_table(read: Read, wanted: Sequence[Wanted], partition: Mapping[str, Wanted]) -> pa.Table:
+    """Return the file table of the AddFile actions that *read* yields."""
     usable = [column for column in wanted if with_bounds(column.type)]
-    parts = arrow_parts(_flat(adds, usable, partition), about)
-    return concat_files(_of_part(flat, usable, partition) for flat in parts)
+    return concat_files(_of_part(flat, usable, partition) for flat in read(usable, partition))
+
+
+def by_spark(adds: DataFrame, about: int = 0) -> Read:
+    """Return how Spark reads *adds*, a DataFrame of about *about* AddFile actions."""
+    return lambda usable, partition: arrow_parts(_flat(adds, usable, partition), about)
 
 
 def _of_part(flat: pa.Table, usable: Sequence[Wanted], partition: Mapping[str, Wanted]) -> pa.Table:

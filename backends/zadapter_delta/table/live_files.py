@@ -5,17 +5,22 @@ sampling, reading and committing request the same files in turn, so they are kep
 """
 
 import json
+from collections.abc import Callable
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.interrupts import ignoring_errors
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.gateway import java_rows
 from zadapter.table.file_stats import total
 from zadapter_delta.jvm import JavaObject, Jvm
+from zadapter_delta.stats.add_files import Read, by_spark
+from zadapter_delta.table.checkpoint_log import CheckpointLog, find_checkpoint
 from zadapter_delta.table.large_log import LargeLog, is_large
-from zadapter_delta.table.replay import replay_commits
+from zadapter_delta.table.replay import ADD_FILE, replay_commits, select_paths
 
 FEW = 10_000
 """Up to this many files in a snapshot, all AddFile actions are kept on the driver."""
@@ -25,7 +30,6 @@ SHORT_LOG = 8 << 20
 """Bytes of a log that is replayed on the driver."""
 SMALL_LOG = 1 << 20
 """Bytes of a log whose state is collected to see whether its files are few."""
-_ADD_FILE = "org.apache.spark.sql.delta.actions.AddFile"
 
 
 class LiveFiles:
@@ -35,18 +39,42 @@ class LiveFiles:
         self._jvm = jvm
         self._snapshot: JavaObject = None
         self._few: JavaObject | None = None
-        self._large: LargeLog | None = None
+        self._is_large = False
+        self._checkpoint: CheckpointLog | None = None
         self._last: tuple[list[str], JavaObject] = ([], None)
 
     def frame(self, snapshot: JavaObject) -> DataFrame:
         """Return the AddFile actions as a DataFrame."""
         self._look_at(snapshot)
-        if self._large is not None:
+        if self._is_large:
             return self._large.frame()
         if self._few is None:
             return DataFrame(snapshot.allFiles().toDF(), self._jvm.spark)
         # not that of allFiles(), which plans the query of the state
         return self._jvm.action_frame(self._few)
+
+    def to_table(self, snapshot: JavaObject, convert: Callable[[Read], pa.Table]) -> pa.Table:
+        """Return the file table to which *convert* converts the AddFile actions.
+
+        A file table that contradicts the version's checksum is not believed: then another reader
+        reads the log, at last Delta's state. A version without a checksum contradicts nothing.
+        """
+        self._look_at(snapshot)
+        if self._checkpoint is not None:
+            with ignoring_errors():
+                files = convert(self._checkpoint.read)
+                if _agrees(snapshot, files.num_rows, total(files, "size")):
+                    return files
+            self._checkpoint = None
+        files = convert(self._by_spark(snapshot))
+        if not self._is_large or _agrees(snapshot, files.num_rows, total(files, "size")):
+            return files
+        self._is_large = False
+        self._keep_if_few(snapshot)
+        return convert(self._by_spark(snapshot))
+
+    def _by_spark(self, snapshot: JavaObject) -> Read:
+        return by_spark(self.frame(snapshot), self.estimate_count(snapshot))
 
     def estimate_count(self, snapshot: JavaObject) -> int:
         """Return about how many files there are, by the bytes of the log."""
@@ -67,27 +95,21 @@ class LiveFiles:
             self._last = paths, adds
         return self._last[1]
 
-    def contradicts(self, snapshot: JavaObject, files: pa.Table) -> bool:
-        """Return whether a file table contradicts the version's checksum.
-
-        From then on, Delta's state is asked for the files. A version without a checksum contradicts
-        nothing.
-        """
-        if self._large is None or _agrees(snapshot, files.num_rows, total(files, "size")):
-            return False
-        self._large = None
-        self._keep_if_few(snapshot)
-        return True
-
     def _look_at(self, snapshot: JavaObject) -> None:
         if self._snapshot == snapshot:
             return
         self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
-        self._few, self._large = None, None
-        if is_large(snapshot):
-            self._large = LargeLog(self._jvm, snapshot)
-            return
-        self._keep_if_few(snapshot)
+        self._few, self._checkpoint = None, None
+        self.__dict__.pop("_large", None)
+        self._is_large = is_large(snapshot)
+        if self._is_large:
+            self._checkpoint = find_checkpoint(self._jvm, snapshot)
+        else:
+            self._keep_if_few(snapshot)
+
+    @cached_property
+    def _large(self) -> LargeLog:
+        return LargeLog(self._jvm, self._snapshot)
 
     def _keep_if_few(self, snapshot: JavaObject) -> None:
         """Keep the AddFile actions if there are few."""
@@ -103,20 +125,17 @@ class LiveFiles:
 
     def _sizes(self, adds: JavaObject) -> list[int]:
         """Return the bytes of files."""
-        sizes = self._jvm.loops.map_items(adds, self._jvm.loops.method(_ADD_FILE, "size"))
+        sizes = self._jvm.loops.map_items(adds, self._jvm.loops.method(ADD_FILE, "size"))
         return [int(size) for size in json.loads(self._jvm.root.java.util.Objects.toString(sizes))]
 
     def _select_actions(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
         if self._few is not None:
-            loops, mapper = self._jvm.loops, self._jvm.root.com.fasterxml.jackson.databind
-            wanted = mapper.ObjectMapper().readValue(
-                json.dumps(paths), loops.class_of("java.util.HashSet")
-            )
-            is_wanted = loops.method("java.util.Set", "contains", "java.lang.Object").bindTo(wanted)
-            path = loops.method(_ADD_FILE, "path")
-            return loops.select_items(self._few, loops.chain(path, is_wanted))
+            return select_paths(self._jvm, self._few, paths)
+        if self._checkpoint is not None:
+            with ignoring_errors():
+                return self._checkpoint.find_actions(paths)
         names = self._jvm.frame(pa.table({"path": pa.array(paths, pa.string())}))
-        if self._large is not None:
+        if self._is_large:
             adds = self._large.frame()
             return self._large.actions(adds.join(F.broadcast(names), "path", "left_semi"))
         adds = snapshot.allFiles()

@@ -7,6 +7,7 @@ milliseconds.
 
 import json
 import re
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -14,13 +15,14 @@ import pyarrow.parquet as pq
 
 from zadapter.base.interrupts import ignoring_errors
 from zadapter.spark.jvm.java_loops import Loops
-from zadapter_delta.jvm import Add, JavaObject, Jvm, format_line
+from zadapter_delta.jvm import Add, JavaObject, Jvm
+from zadapter_delta.table.checkpoints import ODD, format_lines, read_adds
 from zadapter_delta.table.side_files import Store
 
 _ACTIONS = "org.apache.spark.sql.delta.actions."
-_CLASSIC = re.compile(r"\d{20}\.checkpoint\.parquet\Z")
-_ODD = re.compile(r"^[/.]|:|//|/\.")
-"""Parts of paths that Delta may write otherwise (``DeltaLog.getCanonicalPathUdf``)."""
+_CLASSIC = re.compile(r"\d{20}\.checkpoint(\.\d{10}\.\d{10})?\.parquet\Z")
+_ODD = re.compile(ODD)
+ADD_FILE = f"{_ACTIONS}AddFile"
 _types: WeakKeyDictionary[Loops, list[str]] = WeakKeyDictionary()
 """Types of the parameters of Delta's replay, which differ between releases."""
 
@@ -39,38 +41,63 @@ def replay_commits(jvm: Jvm, snapshot: JavaObject, most: int) -> JavaObject | No
         otherwise, or something fails, which the state then reports.
     """
     with ignoring_errors():
-        lines = _read_lines(jvm, snapshot, most)
-        if lines is None or any(map(_is_odd, lines)):
+        files = list_checkpoint(jvm, snapshot)
+        if files is None:
             return None
-        replay = new_replay(jvm)
-        actions = jvm.parse_actions(jvm.split_lines(lines))
-        replay.append(0, jvm.seq_of(actions).iterator())
-        adds = jvm.java_list(replay.allFiles())
-        jvm.loops.sort(adds, jvm.loops.method(f"{_ACTIONS}AddFile", "path"))
-        return adds
+        checkpoint = _read_checkpoint(jvm, snapshot.deltaLog(), files, most)
+        commits = None if checkpoint is None else read_commits(jvm, snapshot)
+        if checkpoint is None or commits is None or any(map(_is_odd, checkpoint)):
+            return None
+        return replay(jvm, checkpoint + commits)
     return None
 
 
-def _read_lines(jvm: Jvm, snapshot: JavaObject, most: int) -> list[str] | None:
-    """Return the lines of a checkpoint and of the commits after it, or None if they are unsure."""
-    log, provider = snapshot.deltaLog(), snapshot.checkpointProvider()
+def replay(jvm: Jvm, lines: list[str]) -> JavaObject:
+    """Return the AddFile actions that lines of a log leave, as a ``java.util.List`` by path."""
+    state = new_replay(jvm)
+    if lines:
+        actions = jvm.parse_actions(jvm.split_lines(lines))
+        state.append(0, jvm.seq_of(actions).iterator())
+    adds = jvm.java_list(state.allFiles())
+    jvm.loops.sort(adds, jvm.loops.method(ADD_FILE, "path"))
+    return adds
+
+
+def read_commits(jvm: Jvm, snapshot: JavaObject) -> list[str] | None:
+    """Return the lines of the commits after a version's checkpoint.
+
+    Returns:
+        None if commits are compacted, or Delta would write a path otherwise.
+    """
+    log, since = snapshot.deltaLog(), int(snapshot.checkpointProvider().version())
     commits = list(jvm.iterate(snapshot.logSegment().deltas()))
-    lines = _read_checkpoint(jvm, log, list(jvm.iterate(provider.topLevelFiles())), most)
     # one file for each version after the checkpoint, whose version is -1 if there is none
-    if lines is None or len(commits) != int(snapshot.version()) - int(provider.version()):
+    if len(commits) != int(snapshot.version()) - since:
         return None
-    conf = log.newDeltaHadoopConf()
+    conf, lines = log.newDeltaHadoopConf(), list[str]()
     for commit in commits:
         text = str(log.store().read(commit, conf).mkString("\n"))
         lines += [line for line in text.split("\n") if line.strip()]
-    return lines
+    return None if any(map(_is_odd, lines)) else lines
+
+
+def find_file(line: str) -> Add | None:
+    """Return the action on a file that a line of the log is, or None if it is another one."""
+    action = json.loads(line)
+    file: Add | None = action.get("add") or action.get("remove")
+    return file
 
 
 def _is_odd(line: str) -> bool:
     """Return whether Delta may write the path of a file that is added or removed otherwise."""
-    action = json.loads(line)
-    file = action.get("add") or action.get("remove")
+    file = find_file(line)
     return file is not None and _ODD.search(file["path"]) is not None
+
+
+def list_checkpoint(jvm: Jvm, snapshot: JavaObject) -> list[JavaObject] | None:
+    """Return Hadoop's status of the files of a classic checkpoint, or None if it is another one."""
+    files = list(jvm.iterate(snapshot.checkpointProvider().topLevelFiles()))
+    return files if all(_CLASSIC.match(str(file.getPath().getName())) for file in files) else None
 
 
 def _read_checkpoint(
@@ -84,46 +111,34 @@ def _read_checkpoint(
         files: Hadoop's status of the files that the checkpoint consists of.
         most: Number of the table's files in it at most.
     """
-    if not files:
-        return []
-    names = [str(file.getPath().getName()) for file in files]
-    if len(files) > 1 or not _CLASSIC.match(names[0]):
+    if len(files) > 1:
         return None
-    data = Store(jvm, log).read(f"_delta_log/{names[0]}")
-    return None if data is None else read_adds(data, most)
+    data = [Store(jvm, log).read(f"_delta_log/{file.getPath().getName()}") for file in files]
+    return [] if not data else None if data[0] is None else read_lines(data[0], most)
 
 
-def read_adds(checkpoint: bytes, most: int) -> list[str] | None:
+def read_lines(checkpoint: bytes, most: int) -> list[str] | None:
     """Return the AddFile actions of a checkpoint's file as lines of the log.
 
     Returns:
-        None if there are more than *most*, the file does not have all of them, as those with
-        sidecars, or lacks stats as JSON.
+        None if there are more than *most*, or :func:`read_adds` refuses the file.
     """
-    file = pq.ParquetFile(pa.BufferReader(checkpoint))
-    names = [field.name for field in file.schema_arrow.field("add").type]
-    # values of other types than text cannot always be objects of Python
-    stated = [f"add.{name}" for name in names if not name.endswith("_parsed")]
-    others = [name for name in ("sidecar", "checkpointMetadata") if name in file.schema_arrow.names]
-    rows = file.read([*stated, *others])
-    if any(rows[name].null_count < rows.num_rows for name in others):
-        return None
-    found = rows["add"].drop_null()
-    if len(found) > most:
-        return None
-    adds = found.to_pylist()
-    if "stats_parsed" in names and any(add.get("stats") is None for add in adds):
-        return None
-    return [format_line(_without_nulls(add)) for add in adds]
+    lines = list[str]()
+    with suppress(ValueError):
+        for adds in read_adds(pq.ParquetFile(pa.BufferReader(checkpoint))):
+            if len(lines) + len(adds) > most:
+                return None
+            lines += format_lines(adds)
+        return lines
+    return None
 
 
-def _without_nulls(add: Add) -> Add:
-    """Return the fields of an action that have a value; Arrow's maps are lists of pairs."""
-    return {
-        name: dict(value) if isinstance(value, list) else value
-        for name, value in add.items()
-        if value is not None
-    }
+def select_paths(jvm: Jvm, adds: JavaObject, paths: list[str]) -> JavaObject:
+    """Return the AddFile actions of *paths* among those of a ``java.util.List``, as another one."""
+    loops, mapper = jvm.loops, jvm.root.com.fasterxml.jackson.databind.ObjectMapper()
+    wanted = mapper.readValue(json.dumps(paths), loops.class_of("java.util.HashSet"))
+    is_wanted = loops.method("java.util.Set", "contains", "java.lang.Object").bindTo(wanted)
+    return loops.select_items(adds, loops.chain(loops.method(ADD_FILE, "path"), is_wanted))
 
 
 def new_replay(jvm: Jvm) -> JavaObject:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
 from zadapter.base.java_errors import causes
@@ -127,16 +126,8 @@ def read_stats_schema(snapshot: JavaObject) -> pa.Schema:
     return arrow_schema(_json(snapshot.statCollectionLogicalSchema()))
 
 
-def file_table(
-    snapshot: Snapshot, adds: DataFrame, columns: Sequence[NameParts], about: int = 0
-) -> pa.Table:
-    """Return the file table of *adds*, a DataFrame of AddFile actions, with stats of *columns*.
-
-    Args:
-        snapshot: The version.
-        adds: The actions.
-        columns: Columns whose stats are read.
-        about: About how many actions there are; many are fetched in parts.
+def file_table(snapshot: Snapshot, read: add_files.Read, columns: Sequence[NameParts]) -> pa.Table:
+    """Return the file table of the AddFile actions that *read* yields, with stats of *columns*.
 
     Raises:
         UnsupportedError: A partition value is the empty string.
@@ -150,7 +141,7 @@ def file_table(
         for parts in columns
         if parts[0] not in partition
     ]
-    files = add_files.file_table(adds, wanted, partition, about)
+    files = add_files.file_table(read, wanted, partition)
     for name, type_ in snapshot.partition.items():
         if is_text(type_) and pc.any(pc.equal(partition_values(files, name), "")).as_py():
             raise UnsupportedError(
