@@ -83,12 +83,17 @@ def test_filters_read_files_that_no_sampled_row_is_in(low, high, closed, read):
     assert shares.share_now(sample, files) == read / 2
 
 
-def test_files_are_among_some_or_are_not(files):
-    """Each file once, in the order of the table."""
-    some = set(files["path"].to_pylist()[3:9])
+@pytest.mark.parametrize("most", [0, 1_000])
+def test_files_are_among_some_or_are_not(files, monkeypatch, most):
+    """Each file once, in the order of the table, also where the others are not copied."""
+    monkeypatch.setattr("zadapter.table.snapshot.MOST_PIECES", most)
+    paths = files["path"].to_pylist()
+    some, every = set(paths[3:9]), set(paths)
 
-    assert select_paths(files, some)["path"].to_pylist() == files["path"].to_pylist()[3:9]
+    assert select_paths(files, some)["path"].to_pylist() == paths[3:9]
     assert without(files, some).equals(pa.concat_tables([files.slice(0, 3), files.slice(9)]))
+    assert without(files, {paths[0], paths[-1]}).equals(files.slice(1, files.num_rows - 2))
+    assert without(files, every).equals(files.slice(0, 0))
     assert without(files, set()) is files
 
 

@@ -116,7 +116,7 @@ def other_bloom_filters(files: pa.Table, layouts: LayoutStore, request: Request)
         layouts: Layouts stored with the table, by id.
         request: The requested layout.
     """
-    ids = pc.unique(files["layout"].drop_null()).to_pylist()
+    ids = pc.unique(files["layout"]).drop_null().to_pylist()
     stored = ((name, layouts.get(name)) for name in {each[: len(each) // 2] for each in ids})
     return frozenset(
         name
@@ -148,17 +148,18 @@ def find_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | N
         One request for all of its layouts; None if none of these is stored. Of cold files, the
         request of the others.
     """
-    clustered = files.select(["layout", "size"]).filter(pc.is_valid(files["layout"]))
-    written = clustered["layout"].combine_chunks().dictionary_encode()
-    sizes = np.bincount(written.indices.to_numpy(), clustered["size"].to_numpy())
+    written = files["layout"].combine_chunks().dictionary_encode()
+    ids = written.dictionary.to_pylist()
+    number = written.indices.fill_null(len(ids)).to_numpy()
+    sizes = np.bincount(number, files["size"].to_numpy(), len(ids))[: len(ids)]
     by_request: dict[str, list[tuple[float, str]]] = {}
-    for size, layout_id in zip(sizes.tolist(), written.dictionary.to_pylist(), strict=True):
+    for size, layout_id in zip(sizes.tolist(), ids, strict=True):
         # ids of the same request share their first half
         by_request.setdefault(layout_id[: len(layout_id) // 2], []).append((size, layout_id))
     heaviest = sorted(by_request.values(), key=lambda found: (-sum(s for s, _ in found), found))
     for found in heaviest:
-        ids = [layout_id for _, layout_id in sorted(found, reverse=True)]
+        names = [layout_id for _, layout_id in sorted(found, reverse=True)]
         # of layouts that did not last, the request alone is stored, under its own id
-        stored = (layouts.get(name) for name in (*ids, ids[0][: len(ids[0]) // 2]))
+        stored = (layouts.get(name) for name in (*names, names[0][: len(names[0]) // 2]))
         layout = next((layout for layout in stored if layout is not None), None)
         yield None if layout is None else request_of_table(layout.request)

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +15,9 @@ from zadapter.base.names import NameParts
 from zadapter.errors import RETRY, StaleRewriteError, UnknownOutcomeError
 from zadapter.layout.layout import Layout, LayoutStore
 from zadapter.table import file_stats
+
+MOST_PIECES = 1_000
+"""Number of pieces of a file table at most that are left as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,8 +315,19 @@ def select_paths(files: pa.Table, paths: set[str]) -> pa.Table:
 
 
 def without(files: pa.Table, paths: set[str]) -> pa.Table:
-    """Return the rows of a file table with none of *paths*."""
-    return files.filter(pc.invert(_among(files, paths))) if paths else files
+    """Return the rows of a file table with none of *paths*.
+
+    Where they lie in few places, the other rows are not copied.
+    """
+    if not paths:
+        return files
+    among = _among(files, paths).to_numpy()
+    edges = np.flatnonzero(np.diff(among, prepend=True, append=True)).tolist()
+    starts, stops = edges[::2], edges[1::2]
+    if len(starts) > MOST_PIECES:
+        return files.filter(pa.array(~among))
+    pieces = [files.slice(at, end - at) for at, end in zip(starts, stops, strict=True)]
+    return pa.concat_tables([files.slice(0, 0), *pieces])
 
 
 def _among(files: pa.Table, paths: set[str]) -> pa.ChunkedArray:
