@@ -1,15 +1,21 @@
 """Logs whose checkpoint is large are read without Delta's state, and tell the same."""
 
 import json
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from zadapter.table.spark_schema import arrow_schema
 from zadapter_delta import DeltaBackend
 from zadapter_delta.commits.rewrites import removals
 from zadapter_delta.jvm import Jvm
+from zadapter_delta.stats import add_files
+from zadapter_delta.stats.add_files import Wanted
+from zadapter_delta.stats.arrow_adds import flatten
+from zadapter_delta.table import live_files
+from zadapter_delta.table.checkpoints import Checkpoint, to_structs
 from zadapter_delta.table.large_log import LargeLog
 from zadapter_delta.table.lookup import current, locate
 
@@ -46,11 +52,15 @@ def file_table(spark, path):
         return files.sort_by([("path", "ascending"), ("deletes", "ascending")])
 
 
-@pytest.fixture
-def large(monkeypatch):
-    """Have every log with a checkpoint be large, and Delta's state be out of reach."""
+@pytest.fixture(params=["Arrow", "Spark"])
+def large(monkeypatch, request):
+    """Have every log with a checkpoint be large, read in one way, and the others out of reach."""
 
     def switch():
+        if request.param == "Spark":
+            monkeypatch.setattr(live_files, "find_checkpoint", lambda *_: None)
+        else:
+            monkeypatch.setattr(LargeLog, "__init__", lambda *_: pytest.fail("Spark"))
         monkeypatch.setattr(
             "zadapter_delta.table.live_files.LiveFiles._keep_if_few",
             lambda *_, **__: pytest.fail("its state"),
@@ -62,7 +72,7 @@ def large(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_large_log_tells_the_files_that_delta_tells(lake, spark, table, large):
+def test_a_large_log_tells_the_files_that_delta_tells(lake, spark, table, large, request):
     """Also of files that are removed under another spelling, and added again."""
     live = [a["add"] for actions in lake.log(table) for a in actions if "add" in a]
     first = next(add for add in live if "deletionVector" not in add and "%C3" in quote(add["path"]))
@@ -70,8 +80,9 @@ def test_a_large_log_tells_the_files_that_delta_tells(lake, spark, table, large)
     written(lake, table, {"remove": {"path": other, "dataChange": False, "deletionTimestamp": 1}})
     again = {**first, "size": first["size"] + 1}
     written(lake, table, {"add": again})
-    absolute = {**first, "path": f"file:{table}/other.parquet", "size": 7}
-    written(lake, table, {"add": absolute})
+    if request.node.callspec.params["large"] == "Spark":
+        absolute = {**first, "path": f"file:{table}/other.parquet", "size": 7}
+        written(lake, table, {"add": absolute})
     told = file_table(spark, table)
 
     large()
@@ -79,6 +90,28 @@ def test_a_large_log_tells_the_files_that_delta_tells(lake, spark, table, large)
 
     assert found.num_rows == told.num_rows > 8
     assert found.equals(told)
+
+
+@pytest.mark.slow
+def test_a_file_of_the_checkpoint_that_is_removed_by_other_escapes_is_gone(lake, spark, large):
+    """The digits of escapes may be in upper or lower case, and the file be added again."""
+    path = lake.make(spark.range(9).selectExpr("id a", "'s' s"))
+    first, *_ = [each["add"] for each in lake.log(path)[0] if "add" in each]
+    names = [f"{number}%C3%A4.parquet" for number in range(3)]
+    written(lake, path, *({"add": {**first, "path": name}} for name in names))
+    jvm = Jvm(spark)
+    snapshot = current(jvm, path, locate(jvm, path))
+    snapshot.deltaLog().checkpoint(snapshot, jvm.option())
+    gone = {"dataChange": False, "deletionTimestamp": 1}
+    removes = [{"remove": {**gone, "path": name.replace("%C3", "%c3")}} for name in names[:2]]
+    written(lake, path, *removes)
+    written(lake, path, {"add": {**first, "path": names[1], "size": 7}})
+    told = file_table(spark, path)
+
+    large()
+
+    assert file_table(spark, path).equals(told)
+    assert [name in told["path"].to_pylist() for name in names] == [False, True, True]
 
 
 @pytest.mark.slow
@@ -109,10 +142,60 @@ def test_removes_in_bulk_are_those_made_one_by_one(lake, spark, table):
     assert {"tags", "deletionVector"} <= {name for r in bulk for name in json.loads(r)["remove"]}
 
 
-def test_a_list_that_contradicts_the_checksum_is_read_from_the_state(spark, table, monkeypatch):
+@pytest.mark.parametrize("way", ["Arrow", "Spark"])
+def test_a_list_that_contradicts_the_checksum_is_read_from_the_state(
+    spark, table, monkeypatch, way
+):
     """Delta's writers tell beside each version how many files it has, and how many bytes."""
-    told, complete = file_table(spark, table), LargeLog.frame
+    told, frame, read = file_table(spark, table), LargeLog.frame, Checkpoint.read
     monkeypatch.setattr("zadapter_delta.table.large_log.LARGE", -1)
-    monkeypatch.setattr(LargeLog, "frame", lambda self: complete(self).limit(told.num_rows - 1))
+    monkeypatch.setattr(LargeLog, "frame", lambda self: frame(self).limit(told.num_rows - 1))
+    if way == "Spark":
+        monkeypatch.setattr(live_files, "find_checkpoint", lambda *_: None)
+    monkeypatch.setattr(Checkpoint, "read", lambda self: (adds[1:] for adds in read(self)))
 
     assert file_table(spark, table).equals(told)
+
+
+ODD_BOUNDS = {
+    "i": (1, 1.0, "1", None, True, 1 << 31, -0),
+    "x": (1, 1.5, -0.0, "NaN", 1e-310, 12345678901234567890123, "1.5", float("inf")),
+    "d": (1.5, 1.555, 1e9, -0.01, "1.5", 1e2),
+    "day": ("2024-02-29", "2024-02-30", "0001-01-01", "9999-12-31", "2024-1-1", 19_000),
+    "t": (
+        *(f"2024-01-01T00:00:00{zone}" for zone in ("", "Z", "+17:59", "+18:00", "+19:00")),
+        *(f"2024-01-01T00:00:{second}Z" for second in ("60", "00.1", "59.123456", "59.1234567")),
+        *("1582-10-10T12:00:00.000Z", "0001-01-01T00:00:00.000-00:30", "9999-12-31T23:59:59.999Z"),
+    ),
+    "n": ("2024-01-01T00:00:00.123", "2024-01-01T00:00:00Z", "1900-01-01T00:00:00"),
+    "s": ("", "a\nb", "\u0000", "\U0001f600", 1, None, "\ud800"),
+}
+"""Bounds that any writer may state, of the columns of a table."""
+
+
+def test_arrow_reads_bounds_as_spark_does_or_leaves_them_to_spark(spark):
+    """Each of them by itself: a bound that Spark takes for unknown is no value for Arrow."""
+    types = "i int, x double, d decimal(10,2), day date, t timestamp, n timestamp_ntz, s string"
+    schema = spark.sql(f"SELECT from_json('', '{types}') c").select("c.*").schema
+    columns = [
+        Wanted(parts=(f.name,), physical=(f.name,), type=arrow.type, spark_type=f.dataType)
+        for f, arrow in zip(schema, arrow_schema(json.loads(schema.json())), strict=True)
+    ]
+    stated = [(name, value) for name, values in ODD_BOUNDS.items() for value in values]
+    adds = []
+    for number, (name, value) in enumerate(stated):
+        stats = {"numRecords": number, "minValues": {name: value}, "nullCount": {name: 1}}
+        file = {"path": f"{number:03}", "partitionValues": {}, "size": 1, "modificationTime": 1}
+        adds.append({**file, "dataChange": False, "stats": json.dumps(stats)})
+    jvm = Jvm(spark)
+
+    (by_spark,) = add_files.by_spark(jvm.action_frame(jvm.to_java(adds)))(columns, {})
+
+    read = dict[str, int]()
+    for number, add in enumerate(adds):
+        with suppress(ValueError):
+            found = flatten(to_structs([add]), columns, {})
+            expected = by_spark.slice(number, 1).select(found.schema.names)
+            assert found.to_pylist() == expected.to_pylist(), stated[number]
+            read[stated[number][0]] = read.get(stated[number][0], 0) + 1
+    assert read == {"i": 3, "x": 5, "d": 4, "day": 3, "t": 7, "n": 2, "s": 5}
