@@ -35,8 +35,8 @@ from zadapter_iceberg.stats.manifest_stats import file_table
 from zadapter_iceberg.stats.scan_tasks import FILE
 from zadapter_iceberg.table import migrated_from, specs
 from zadapter_iceberg.table.files_table import (
-    read_data_files,
     read_live_files,
+    read_paths,
     select_stats_columns,
 )
 from zadapter_iceberg.table.lookup import Located, ancestors, locate, reload
@@ -190,8 +190,7 @@ class IcebergBackend:
 
     def older(self, snapshot: Snapshot, time: datetime) -> pa.ChunkedArray:
         """Return the paths of the live files of the newest snapshot before *time*."""
-        parts = read_data_files(self._jvm, older_version(snapshot.handle, time), ())
-        return pa.concat_tables(part.select(["file_path"]) for part in parts)["file_path"]
+        return read_paths(older_version(snapshot.handle, time))
 
     def uris(self, snapshot: Snapshot, paths: Sequence[str]) -> list[str]:  # noqa: ARG002 - paths are locations
         """Return the URIs of *paths* in the manifests."""

@@ -1,11 +1,21 @@
-"""pyiceberg, a reader of manifests not written here, tells the same of a table's files."""
+"""All readers of manifests tell the same of a table's files: in bulk, Iceberg's own, pyiceberg."""
+
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
 
+from zadapter.table.file_stats import concat_files
 from zadapter_iceberg import IcebergBackend
+from zadapter_iceberg.stats import manifest_columns
+from zadapter_iceberg.stats.manifest_columns import UnreadManifestsError, read_columns
 from zadapter_iceberg.stats.manifest_stats import file_table
-from zadapter_iceberg.table.files_table import select_stats_columns
+from zadapter_iceberg.table.files_table import (
+    find_manifests,
+    read_data_files,
+    read_manifests,
+    select_stats_columns,
+)
 
 COUNTS = pa.map_(pa.int32(), pa.int64())
 BOUNDS = pa.map_(pa.int32(), pa.binary())
@@ -49,3 +59,88 @@ def test_both_readers_give_the_same_table(lake, spark, partition):
         # as text, for NaN is no number that equals itself
         assert str(ours["stats"].to_pylist()) == str(theirs["stats"].to_pylist())
         lake.optimize(name, by=["a", "d"])
+
+
+def changed(lake, spark, version):
+    """A table whose columns, types and specs have changed, with deleted files and rows."""
+    rows = spark.range(60).selectExpr(
+        "cast(id AS int) AS a",
+        "cast(id / 7 AS float) AS f",
+        "cast(id - 30 AS decimal(9, 2)) AS d",
+        "concat(repeat('prefix ', 9), nullif(id % 5, 3)) AS s",
+        "cast(concat('x', id) AS binary) AS raw",
+        "timestamp_seconds(1e9 + id % 3 * 1e5) AS t",
+        "if(id % 4 = 0, double('NaN'), cast(id % 4 AS double)) AS x",
+        "named_struct('n', date_add(date'1969-12-30', cast(id % 4 AS int))) AS st",
+        "id % 2 = 0 AS flag",
+    )
+    modes = {"write.delete.mode": "merge-on-read"} if version != "1" else {}
+    name = lake.make(rows, "days(t)", files=2, format_version=version, **modes)
+    for change in (
+        "ALTER COLUMN a TYPE bigint", "ALTER COLUMN f TYPE double",
+        "ALTER COLUMN d TYPE decimal(20, 2)", "RENAME COLUMN s TO text",
+        "ADD PARTITION FIELD x", "ADD PARTITION FIELD truncate(10, d) AS tens",
+        "ADD PARTITION FIELD truncate(2, raw) AS cut", "ADD PARTITION FIELD bucket(3, text) AS b",
+        "ADD PARTITION FIELD st.n", "ADD PARTITION FIELD flag", "ADD COLUMN late int",
+    ):  # fmt: skip
+        lake.sql(f"ALTER TABLE {name} {change}")
+    lake.sql(
+        f"INSERT INTO {name} SELECT a + (1L << 40), f / 3, d * 1000000000, text, raw, t, x, st, "
+        f"flag, 1 FROM {name}"
+    )
+    lake.sql(f"DELETE FROM {name} WHERE a = 7")
+    lake.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('write.delete.mode')")
+    lake.sql(f"DELETE FROM {name} WHERE a = 8")  # replaces a file
+    assert lake.load(f"{name}.entries").where("status = 2").head(1)
+    return name
+
+
+COLUMNS = [("a",), ("f",), ("d",), ("text",), ("raw",), ("t",), ("x",), ("st", "n"), ("late",)]
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_manifests_read_in_bulk_are_the_metadata_table(lake, spark, version, monkeypatch):
+    """Bounds of older types, other names, partitions of all kinds, deleted files, any parts."""
+    name = changed(lake, spark, version)
+    with closing(IcebergBackend(spark)) as backend:
+        snapshot = backend.snapshot(name)
+        table, wanted = snapshot.handle, select_stats_columns(snapshot, COLUMNS)
+        spec = int(table.pinned.spec().specId())
+
+        def collect(parts):
+            each = (file_table(part, wanted, snapshot.partition, {}, spec) for part in parts)
+            return concat_files(each).sort_by("path")
+
+        theirs = collect(read_data_files(table.jvm, table, wanted))
+        whole = collect(read_manifests(table, wanted, snapshot.partition))
+        monkeypatch.setattr(manifest_columns, "_MOST_FILES", 3)
+        in_parts = collect(read_manifests(table, wanted, snapshot.partition))
+
+    assert theirs.num_rows > 10
+    assert theirs["partition"].null_count > 0
+    assert str(whole.to_pylist()) == str(in_parts.to_pylist())
+    assert whole.schema == theirs.schema
+    # as text, for NaN is no number that equals itself
+    assert str(whole.to_pylist()) == str(theirs.to_pylist())
+
+
+def test_manifests_that_cannot_be_read_in_bulk_are_read_by_iceberg(lake, spark, monkeypatch):
+    """What the bulk reader throws ends it, and Iceberg's own readers tell the same."""
+    name = lake.make(spark.range(50).selectExpr("id AS a"))
+    with closing(IcebergBackend(spark)) as backend:
+        snapshot = backend.snapshot(name)
+        version = snapshot.handle
+        expected = backend.files(snapshot, [("a",)]).sort_by("path")
+        manifests = find_manifests(version, {})
+        another = manifests._replace(items=version.jvm.list(["no manifest"]))
+        with pytest.raises(UnreadManifestsError):
+            list(read_columns(version.jvm, another, ()))
+
+        def stop(*_):
+            raise UnreadManifestsError
+
+        monkeypatch.setattr("zadapter_iceberg.table.files_table.read_columns", stop)
+        found = backend.files(snapshot, [("a",)]).sort_by("path")
+
+    assert expected.num_rows == 4
+    assert found.equals(expected)

@@ -37,6 +37,8 @@ LAYOUT = "0123456789abcdef" * 2
         (struct.pack("<i", 7), pa.timestamp("us"), None),
         (b"\xff\x85", pa.decimal128(9, 2), Decimal("-1.23")),
         ((10**38 - 1).to_bytes(16, "big"), pa.decimal128(38, 0), Decimal(10**38 - 1)),
+        (b"\x80", pa.decimal128(3, 0), Decimal(-128)),
+        (b"\x00" * 17, pa.decimal128(38, 0), None),
         ("é".encode(), pa.string(), "é"),
         (b"\xc3", pa.string(), None),
         (b"\xff\x00", pa.binary(), b"\xff\x00"),

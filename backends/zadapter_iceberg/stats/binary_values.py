@@ -6,6 +6,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +29,7 @@ from zadapter.base.key_types import (
 from zadapter_iceberg.key_types import WIDENED
 
 _EXACT = Context(prec=76)
+_DECIMAL_BYTES = 16
 _LONG_YEAR = re.compile(r"\A(?=\d{5})")
 _NUMBERS: Mapping[str, str] = {
     "boolean": "?",
@@ -94,24 +96,37 @@ def decode_bounds(values: pa.Array, type_: pa.DataType) -> pa.Array:
         except pa.ArrowInvalid:  # some are no texts
             return pa.array([_decode_text(value) for value in values.to_pylist()], type_)
     if row.kind is DECIMAL:
-        return pa.array([_decimal(value, type_.scale) for value in values.to_pylist()], type_)
-    return _decode_numbers(values, type_, row.name)
+        return decode_decimals(values, type_)
+    return _decode_number_bounds(values, type_, row.name)
 
 
-def _decode_numbers(values: pa.Array, type_: pa.DataType, name: str) -> pa.Array:
+def _decode_number_bounds(values: pa.Array, type_: pa.DataType, name: str) -> pa.Array:
     """Decode numbers of a fixed width; types that Iceberg lacks have no bounds."""
     if name not in _NUMBERS:
         return pa.nulls(len(values), type_)
+    numbers, valid = decode_numbers(values, name)
+    if has_nan(type_):
+        valid &= ~np.isnan(numbers)
+    return pa.array(numbers, mask=~valid).cast(type_)
+
+
+def decode_numbers(values: pa.Array, name: str) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Decode numbers of a fixed width, and return which of them are known.
+
+    Args:
+        values: Values in the binary single-value serialization.
+        name: Name of a key type.
+    """
     numbers = np.zeros(len(values), _NUMBERS[name])
     lengths = pc.binary_length(values).fill_null(-1).to_numpy()
     valid = np.zeros(len(values), bool)
     for dtype in filter(None, (_NUMBERS[name], _PROMOTED.get(name))):
         mask = lengths == np.dtype(dtype).itemsize
+        if mask.all():
+            return np.frombuffer(_data(values), dtype).astype(numbers.dtype, copy=False), mask
         numbers[mask] = np.frombuffer(_data(values.filter(pa.array(mask))), dtype)
         valid |= mask
-    if has_nan(type_):
-        valid &= ~np.isnan(numbers)
-    return pa.array(numbers, mask=~valid).cast(type_)
+    return numbers, valid
 
 
 def _data(values: pa.Array) -> memoryview | bytes:
@@ -130,11 +145,18 @@ def _decode_text(value: bytes | None) -> str | None:
         return None  # truncated within a character
 
 
-def _decimal(value: bytes | None, scale: int) -> Any:
-    if value is None:
-        return None
-    unscaled = int.from_bytes(value, "big", signed=True)
-    return _EXACT.create_decimal(unscaled).scaleb(-scale, _EXACT)
+def decode_decimals(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Decode decimals; those of another length than Arrow's or shorter ones become null."""
+    lengths = pc.binary_length(values).fill_null(0).to_numpy()
+    known = (lengths > 0) & (lengths <= _DECIMAL_BYTES)
+    unscaled = np.zeros((len(values), _DECIMAL_BYTES), np.uint8)
+    for length in np.unique(lengths[known]).tolist():
+        mask = lengths == length
+        raw = np.frombuffer(_data(values.filter(pa.array(mask))), np.uint8).reshape(-1, length)
+        sign = (raw[:, :1].view(np.int8) >> 7).view(np.uint8)
+        unscaled[mask] = np.hstack([raw[:, ::-1], np.tile(sign, _DECIMAL_BYTES - length)])
+    buffers = [pa.array(known).buffers()[1], pa.py_buffer(unscaled)]
+    return pa.Array.from_buffers(type_, len(values), buffers)
 
 
 def json_values(values: Any, type_: pa.DataType) -> Sequence[Any]:

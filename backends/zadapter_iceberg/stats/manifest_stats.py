@@ -1,6 +1,7 @@
 """File tables from the stats in manifests.
 
-The input has the columns of Iceberg's metadata table ``files``. Bounds are in the single-value
+The input has the columns of Iceberg's metadata table ``files``, or of
+:mod:`zadapter_iceberg.stats.manifest_columns`. Bounds are in the single-value
 serialization of the Iceberg spec (Appendix D). A missing entry means unknown.
 """
 
@@ -23,6 +24,7 @@ from zadapter.table.file_stats import (
     structs,
 )
 from zadapter_iceberg.stats.binary_values import decode_bounds
+from zadapter_iceberg.stats.manifest_columns import STATS, entry_name
 from zadapter_iceberg.stats.row_deletes import Deletes
 
 LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
@@ -38,6 +40,7 @@ class Wanted(NamedTuple):
 
 
 _NO_DELETES = Deletes(None, 0, 0.0, 0)
+_TYPES = (pa.string(), pa.int64(), pa.float64(), pa.int64())
 
 
 def file_table(
@@ -71,7 +74,7 @@ def file_table(
             ids,
             contents["file_size_in_bytes"],
             live,
-            pc.struct_field(pc.extract_regex(paths, LAYOUT), "id"),
+            find_layouts(paths),
             structs(values, file_schema.field("partition").type, len(paths), mixed),
             structs(stats, file_schema.field("stats").type, len(paths)),
         ],
@@ -86,16 +89,26 @@ def file_table(
 
 def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array, ...]:
     """Return an array for each attribute of the deletes, one value per file."""
+    none = [pa.scalar(each, type_) for each, type_ in zip(_NO_DELETES, _TYPES, strict=True)]
+    if not deletes:
+        return tuple(pa.repeat(each, len(paths)) for each in none)
     at = pc.index_in(paths, pa.array(deletes, paths.type))
-    types = (pa.string(), pa.int64(), pa.float64(), pa.int64())
     return tuple(
         pc.if_else(
             at.is_null(),
-            pa.scalar(none, type_),
-            pa.array([each[number] for each in deletes.values()], type_).take(at),
+            each,
+            pa.array([own[number] for own in deletes.values()], each.type).take(at),
         )
-        for number, (none, type_) in enumerate(zip(_NO_DELETES, types, strict=True))
+        for number, each in enumerate(none)
     )
+
+
+def find_layouts(paths: pa.Array) -> pa.Array:
+    """Return the id of the layout that each path names, or null; many files have one folder."""
+    parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
+    folders = pc.list_element(parts, 0).dictionary_encode()
+    slashed = pc.binary_join_element_wise(folders.dictionary, "/", "")
+    return pc.struct_field(pc.extract_regex(slashed, LAYOUT), "id").take(folders.indices)
 
 
 def _read_partition_value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
@@ -106,16 +119,22 @@ def _read_partition_value(contents: pa.Table, name: str, type_: pa.DataType) -> 
 def _read_column_stats(
     contents: pa.Table, column: Wanted, live: pa.Array, tight: pa.Array
 ) -> pa.StructArray:
-    low = decode_bounds(entries(contents["lower_bounds"], column.id), column.type)
-    high = decode_bounds(entries(contents["upper_bounds"], column.id), column.type)
+    low, high, nulls, nans = (_entries_of(contents, name, column.id) for name in STATS)
     return column_stats(
-        (low, high),
-        entries(contents["null_value_counts"], column.id),
-        entries(contents["nan_value_counts"], column.id),
+        (decode_bounds(low, column.type), decode_bounds(high, column.type)),
+        nulls,
+        nans,
         (contents["record_count"].combine_chunks(), live),
         tight,
         exact=not is_bytes(column.type),
     )
+
+
+def _entries_of(contents: pa.Table, name: str, key: int) -> pa.Array:
+    own = entry_name(name, key)
+    if own in contents.schema.names:
+        return contents[own].combine_chunks()
+    return entries(contents[name], key)
 
 
 def entries(maps: pa.ChunkedArray, key: int) -> pa.Array:

@@ -1,7 +1,7 @@
-"""Data files of a version, from Iceberg's metadata table ``files``.
+"""Data files of a version: from its manifests in bulk, or from Iceberg's metadata table ``files``.
 
-Metadata tables are loaded from the pinned metadata and not by name, because ``db.t.files`` may be a
-table of the namespace ``db.t``.
+The second is asked where the first is not possible. Metadata tables are loaded from the pinned
+metadata and not by name, because ``db.t.files`` may be a table of the namespace ``db.t``.
 
 The column ``partition`` of Iceberg's own has the fields of all partition specs. It cannot be built
 where two of them have one name, and Spark cannot read a uuid in it. The metadata is therefore
@@ -11,7 +11,7 @@ values, and files of other specs have none.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -27,11 +27,16 @@ from zadapter.table.snapshot import Snapshot
 from zadapter_iceberg.columns import Column
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import row_deletes, uuid_partitions
+from zadapter_iceberg.stats.manifest_columns import (
+    STATS,
+    Manifests,
+    PartitionField,
+    UnreadManifestsError,
+    read_columns,
+)
 from zadapter_iceberg.stats.manifest_stats import Wanted, file_table
 from zadapter_iceberg.stats.row_deletes import Deletes
 from zadapter_iceberg.table.snapshots import Version, pin_metadata
-
-_MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
 
 
 def read_data_files(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Iterator[pa.Table]:
@@ -49,7 +54,7 @@ def read_data_files(jvm: Jvm, version: Version, wanted: Sequence[Wanted]) -> Ite
     ids = ", ".join(str(column.id) for column in wanted) or "-1"
     values = partition(table, version)
     facts = ["file_path", "spec_id", "record_count", "file_size_in_bytes"]
-    maps = [f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in _MAPS]
+    maps = [f"map_filter({name}, (k, v) -> k IN ({ids})) AS {name}" for name in STATS]
     chosen = select_texts(rows.where("content = 0"), [*facts, *maps, *values])
     if values:
         chosen = chosen.withColumns(values)
@@ -73,9 +78,61 @@ def read_live_files(jvm: Jvm, snapshot: Snapshot, columns: Sequence[NameParts]) 
     if version.has_deletes:
         deletes = row_deletes.read_row_deletes(jvm, version.tasks.with_deletes(), version.since)
     spec = int(version.pinned.spec().specId())
-    return concat_files(
-        file_table(contents, stats_columns, snapshot.partition, deletes, spec)
-        for contents in read_data_files(jvm, version, stats_columns)
+
+    def convert(contents: pa.Table) -> pa.Table:
+        return file_table(contents, stats_columns, snapshot.partition, deletes, spec)
+
+    return _collect(version, stats_columns, snapshot.partition, convert)
+
+
+def read_paths(version: Version) -> pa.ChunkedArray:
+    """Return the paths of the live data files."""
+    found = _collect(version, (), {}, lambda contents: contents.select(["file_path"]))
+    return found["file_path"]
+
+
+def _collect(
+    version: Version,
+    wanted: Sequence[Wanted],
+    partition: Mapping[str, pa.DataType],
+    convert: Callable[[pa.Table], pa.Table],
+) -> pa.Table:
+    """Return what *convert* makes of the data files, part by part."""
+    try:
+        return concat_files(map(convert, read_manifests(version, wanted, partition)))
+    except UnreadManifestsError:
+        return concat_files(map(convert, read_data_files(version.jvm, version, wanted)))
+
+
+def read_manifests(
+    version: Version, wanted: Sequence[Wanted], partition: Mapping[str, pa.DataType]
+) -> Iterator[pa.Table]:
+    """Yield the live data files in parts, at least one, from the manifests.
+
+    Args:
+        version: A version of the table.
+        wanted: Columns whose stats are read.
+        partition: Fields of the current partition spec that are read, with the types of their
+            values.
+
+    Raises:
+        UnreadManifestsError: The manifests cannot be read in bulk.
+    """
+    manifests = find_manifests(version, partition)
+    return read_columns(version.jvm, manifests, [column.id for column in wanted])
+
+
+def find_manifests(version: Version, partition: Mapping[str, pa.DataType]) -> Manifests:
+    """Return the manifests of data files; *partition* has the fields of the spec to read."""
+    table, fields = version.pinned, [each for each in version.fields if each.name in partition]
+    io, items = table.io(), version.jvm.list(())
+    if version.snapshot_id is not None:
+        items = table.snapshot(version.snapshot_id).dataManifests(io)
+    return Manifests(
+        items=items,
+        io=io,
+        spec=int(table.spec().specId()),
+        fields=[PartitionField(f.name, f.id, partition[f.name], f.is_uuid) for f in fields],
     )
 
 

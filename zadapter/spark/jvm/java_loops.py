@@ -15,6 +15,8 @@ JavaObject = Any
 _ITEM = "java.lang.Object"
 _FUNCTIONS = "java.util.function"
 _BOXED = {"int": "java.lang.Integer", "long": "java.lang.Long", "boolean": "java.lang.Boolean"}
+JAVA = 8
+"""The newest version of Java's language that Janino compiles."""
 _shared: WeakKeyDictionary[Any, "Loops"] = WeakKeyDictionary()
 """The loops of each JVM, for the class loader that was asked for last."""
 
@@ -175,6 +177,24 @@ class Loops:
         """Return a class by its name, also of the session's added packages, or a primitive type."""
         if name not in self._classes:
             self._classes[name] = self._find_class(name)
+        return self._classes[name]
+
+    def compile(self, name: str, source: str) -> JavaObject:
+        """Return a class by its name, for loops that handles cannot express.
+
+        Janino compiles it, as it compiles Spark's queries, beside the classes of the loader.
+
+        Args:
+            name: The class, which is known after its first use.
+            source: Its source, in the language of Java 8 without lambdas.
+        """
+        if name not in self._classes:
+            compiler = self._jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(self.loader)
+            compiler.setSourceVersion(JAVA)
+            compiler.setTargetVersion(JAVA)
+            compiler.cook(source)
+            self._classes[name] = compiler.getClassLoader().loadClass(name)
         return self._classes[name]
 
     def _find_class(self, name: str) -> JavaObject:

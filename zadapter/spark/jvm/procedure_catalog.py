@@ -15,6 +15,7 @@ from zadapter.spark.jvm.gateway import (
     scala_context,
 )
 from zadapter.spark.jvm.java_classes import java_classes
+from zadapter.spark.jvm.java_loops import JAVA
 from zadapter.spark.jvm.scala import each
 
 JavaObject = Any
@@ -27,8 +28,6 @@ _NAME = "ZadapterCatalog"
 _CLASS = f"{_PACKAGE}.{_NAME}"
 _NEIGHBOUR = f"{_PACKAGE}.BoundProcedure"
 """The class of Spark that the catalog's class is defined beside."""
-_JAVA = 8
-"""The newest version of Java's language that Janino compiles."""
 
 
 def has_procedures(spark: Any) -> bool:
@@ -88,8 +87,8 @@ def _compile(classes: JavaObject) -> None:
     neighbour = classes.java.lang.Class.forName(_NEIGHBOUR)
     compiler = classes.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(neighbour.getClassLoader())
-    compiler.setSourceVersion(_JAVA)
-    compiler.setTargetVersion(_JAVA)
+    compiler.setSourceVersion(JAVA)
+    compiler.setTargetVersion(JAVA)
     compiler.cook(files(__package__).joinpath(f"{_NAME}.java").read_text(encoding="utf-8"))
     handles = classes.java.lang.invoke.MethodHandles
     lookup = handles.privateLookupIn(neighbour, handles.lookup())

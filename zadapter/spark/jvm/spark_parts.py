@@ -62,8 +62,6 @@ def _java(rows: DataFrame) -> Any:
 
 def _batches(rows: DataFrame, java: Any, partitions: range) -> Iterator[bytes]:
     """Yield the batches of some partitions, which one job computes."""
-    new = hasattr(util, "_load_from_socket")  # PySpark 4.0 and later
-    loading: Any = util if new else import_module("pyspark.rdd")
     spark: Any = rows.sparkSession
     jvm, context = java_classes(spark), spark._jsc.sc()  # noqa: SLF001
     numbers = jvm.java.util.ArrayList()
@@ -71,6 +69,22 @@ def _batches(rows: DataFrame, java: Any, partitions: range) -> Iterator[bytes]:
         numbers.add(number)
     with _settings(spark):
         socket = jvm.PythonRDD.runJob(context, java, numbers)
+    yield from _messages(socket)
+
+
+def serve(spark: Any, items: Any) -> Iterator[bytes]:
+    """Yield arrays of bytes of a ``java.util.Iterator``, while a thread of the JVM goes on.
+
+    They end early if the iterator throws an exception.
+    """
+    jvm = java_classes(spark)
+    scala_items = jvm.scala.collection.JavaConverters.asScalaIterator(items)
+    yield from _messages(jvm.PythonRDD.serveIterator(scala_items, "serve zadapter"))
+
+
+def _messages(socket: Any) -> Iterator[bytes]:
+    new = hasattr(util, "_load_from_socket")  # PySpark 4.0 and later
+    loading: Any = util if new else import_module("pyspark.rdd")
     yield from loading._load_from_socket(socket, NoOpSerializer())  # noqa: SLF001
 
 

@@ -1,0 +1,600 @@
+package zadapter.iceberg;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.avro.Schema;
+import org.apache.avro.file.DataFileStream;
+import org.apache.avro.generic.GenericDatumReader;
+import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.io.FileIO;
+
+/**
+ * Columns of the live data files in manifests, as Arrow's buffers: no object for each file. Fields
+ * are found by their ids in the schema that a manifest was written with. The driver compiles this
+ * file with Janino, which knows no lambdas and few generic types.
+ *
+ * <p>Each item is a message in little-endian order. One of files has their number and that of the
+ * columns; then, for each column, whether it has texts, the number of its nulls and the bytes of its
+ * texts; then, for each column, the validity (if there are nulls), the numbers or offsets, and the
+ * texts, each padded to 8 bytes. The first may have no files. The last message has -1, and whether all manifests were read.
+ */
+public final class ManifestColumns implements Iterator {
+  private static final int NOTHING = 0;
+  private static final int NUMBER = 1;
+  private static final int TRUTH = 2;
+  private static final int TEXT = 3;
+  private static final int FIXED = 4;
+  private static final int UNION = 5;
+  private static final int RECORD = 6;
+  private static final int ARRAY = 7;
+  private static final int MAP = 8;
+  private static final int ENTRIES = 9;
+
+  private static final int STATUS = 0;
+  private static final int DATA_FILE = 2;
+  private static final int PATH = 100;
+  private static final int PARTITION = 102;
+  private static final int ROWS = 103;
+  private static final int SIZE = 104;
+  private static final int CONTENT = 134;
+  private static final int[] BOUNDS = {125, 128};
+  private static final int[] COUNTS = {110, 137};
+  private static final int DELETED = 2;
+  private static final int DEPTH = 20;
+
+  private final Column status = new Column(false);
+  private final Column content = new Column(false);
+  private final Column path = new Column(true);
+  private final Column rows = new Column(false);
+  private final Column size = new Column(false);
+  private final Column specs = new Column(false);
+  private final List columns = new ArrayList();
+  private Iterator manifests;
+  private FileIO io;
+  private int spec;
+  private int[] ids;
+  private Column[][] stats;
+  private int[] fields;
+  private Column[] values;
+  private int mostFiles;
+  private int mostBytes;
+
+  private ManifestFile manifest;
+  private DataFileStream stream;
+  private Node entry;
+  private long found;
+  private byte[] data;
+  private int at;
+  private int end;
+  private long left;
+  private boolean started;
+  private boolean ended;
+
+  /**
+   * Sets what is read.
+   *
+   * @param manifests the manifests of data files
+   * @param io how they are read
+   * @param spec id of the partition spec whose values are read
+   * @param ids ids of the columns whose bounds and counts are read
+   * @param fields ids of partition fields
+   * @param texts whether the values of each of these fields are texts, or else numbers
+   * @param mostFiles number of files after which a message ends
+   * @param mostBytes number of bytes of a column after which a message ends
+   */
+  public void open(
+      List manifests, FileIO io, int spec, List ids, List fields, List texts, int mostFiles,
+      int mostBytes) {
+    this.manifests = manifests.iterator();
+    this.io = io;
+    this.spec = spec;
+    this.mostFiles = mostFiles;
+    this.mostBytes = mostBytes;
+    columns.addAll(Arrays.asList(new Object[] {path, rows, size, specs}));
+    this.ids = new int[ids.size()];
+    stats = new Column[4][ids.size()];
+    for (int number = 0; number < ids.size(); number++) {
+      this.ids[number] = ((Number) ids.get(number)).intValue();
+      for (int kind = 0; kind < 4; kind++) {
+        stats[kind][number] = new Column(kind < 2);
+        columns.add(stats[kind][number]);
+      }
+    }
+    this.fields = new int[fields.size()];
+    values = new Column[fields.size()];
+    for (int number = 0; number < fields.size(); number++) {
+      this.fields[number] = ((Number) fields.get(number)).intValue();
+      values[number] = new Column(((Boolean) texts.get(number)).booleanValue());
+      columns.add(values[number]);
+    }
+  }
+
+  public boolean hasNext() {
+    return !ended;
+  }
+
+  public Object next() {
+    for (int number = 0; number < columns.size(); number++) {
+      ((Column) columns.get(number)).clear();
+    }
+    boolean whole = true;
+    try {
+      while (path.length < mostFiles && largest() < mostBytes && nextBlock()) {
+        readFiles();
+      }
+    } catch (IOException error) {
+      throw new java.io.UncheckedIOException(error);
+    } catch (UnsupportedOperationException error) {
+      whole = false;
+    }
+    if (!whole || path.length == 0 && started) {
+      ended = true;
+      return last(whole);
+    }
+    started = true;
+    return message();
+  }
+
+  private int largest() {
+    int most = 0;
+    for (int number = 0; number < columns.size(); number++) {
+      most = Math.max(most, ((Column) columns.get(number)).end);
+    }
+    return most;
+  }
+
+  /** Goes to the next block with entries, in this manifest or the next one. */
+  private boolean nextBlock() throws IOException {
+    while (left == 0) {
+      if (at != end) {
+        throw new IOException("entries of " + manifest.path() + " end within a block");
+      }
+      if (stream != null && stream.hasNext()) {
+        ByteBuffer block = stream.nextBlock();
+        data = block.array();
+        at = block.arrayOffset() + block.position();
+        end = at + block.remaining();
+        left = stream.getBlockCount();
+      } else if (!nextManifest()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean nextManifest() throws IOException {
+    if (stream != null) {
+      stream.close();
+      stream = null;
+      Integer added = manifest.addedFilesCount();
+      Integer existing = manifest.existingFilesCount();
+      if (added != null && existing != null && found != added.longValue() + existing.longValue()) {
+        throw new UnsupportedOperationException("another number of files than listed");
+      }
+    }
+    if (!manifests.hasNext()) {
+      return false;
+    }
+    manifest = (ManifestFile) manifests.next();
+    if (manifest.keyMetadata() != null) {
+      throw new UnsupportedOperationException("encrypted");
+    }
+    found = 0;
+    stream = new DataFileStream(
+        io.newInputFile(manifest.path(), manifest.length()).newStream(), new GenericDatumReader());
+    entry = entryOf(stream.getSchema());
+    return true;
+  }
+
+  /** Reads files of the block until the message is full. */
+  private void readFiles() {
+    boolean current = manifest.partitionSpecId() == spec;
+    while (left > 0 && path.length < mostFiles) {
+      status.clear();
+      content.clear();
+      read(entry);
+      left--;
+      if (!status.isSet || content.isSet && content.numbers[0] != 0) {
+        throw new UnsupportedOperationException("no data file");
+      }
+      boolean live = status.numbers[0] != DELETED;
+      if (live) {
+        specs.set(manifest.partitionSpecId());
+        found++;
+      }
+      for (int number = 0; number < columns.size(); number++) {
+        Column column = (Column) columns.get(number);
+        if (live) {
+          column.add();
+        } else {
+          column.undo();
+        }
+      }
+    }
+    if (path.nulls + rows.nulls + size.nulls > 0) {
+      throw new UnsupportedOperationException("a file without a path, rows or a size");
+    }
+  }
+
+  private byte[] last(boolean whole) {
+    ByteBuffer buffer = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN);
+    return buffer.putInt(-1).putInt(whole ? 1 : 0).array();
+  }
+
+  private byte[] message() {
+    int count = columns.size();
+    long length = padded(8 + 12 * count);
+    for (int number = 0; number < count; number++) {
+      length += ((Column) columns.get(number)).bytes();
+    }
+    ByteBuffer buffer = ByteBuffer.allocate(Math.toIntExact(length));
+    buffer.order(ByteOrder.LITTLE_ENDIAN).putInt(path.length).putInt(count);
+    for (int number = 0; number < count; number++) {
+      Column column = (Column) columns.get(number);
+      buffer.putInt(column.texts ? 1 : 0).putInt(column.nulls).putInt(column.end);
+    }
+    align(buffer);
+    for (int number = 0; number < count; number++) {
+      ((Column) columns.get(number)).write(buffer);
+    }
+    return buffer.array();
+  }
+
+  private static void align(ByteBuffer buffer) {
+    buffer.position(padded(buffer.position()));
+  }
+
+  private static int padded(int length) {
+    return (length + 7) / 8 * 8;
+  }
+
+  // the schema of a manifest
+
+  private Node entryOf(Schema schema) {
+    Node node = nodeOf(schema, 0);
+    capture(child(node, STATUS), status);
+    Node file = child(node, DATA_FILE);
+    capture(child(file, PATH), path);
+    capture(child(file, ROWS), rows);
+    capture(child(file, SIZE), size);
+    if (file.find(CONTENT) != null) {
+      capture(file.find(CONTENT), content);
+    }
+    for (int kind = 0; kind < 2; kind++) {
+      captureEntries(file.find(BOUNDS[kind]), stats[kind]);
+      captureEntries(file.find(COUNTS[kind]), stats[2 + kind]);
+    }
+    if (manifest.partitionSpecId() == spec && fields.length > 0) {
+      Node partition = child(file, PARTITION);
+      for (int number = 0; number < fields.length; number++) {
+        capture(child(partition, fields[number]), values[number]);
+      }
+    }
+    return node;
+  }
+
+  private static Node nodeOf(Schema schema, int depth) {
+    if (depth > DEPTH) {
+      throw new UnsupportedOperationException("a schema within itself");
+    }
+    Schema.Type type = schema.getType();
+    Node node = new Node();
+    if (type == Schema.Type.NULL) {
+      node.kind = NOTHING;
+    } else if (type == Schema.Type.INT || type == Schema.Type.LONG || type == Schema.Type.ENUM) {
+      node.kind = NUMBER;
+    } else if (type == Schema.Type.BOOLEAN) {
+      node.kind = TRUTH;
+    } else if (type == Schema.Type.STRING || type == Schema.Type.BYTES) {
+      node.kind = TEXT;
+    } else if (type == Schema.Type.FLOAT) {
+      node.kind = FIXED;
+      node.size = 4;
+    } else if (type == Schema.Type.DOUBLE) {
+      node.kind = FIXED;
+      node.size = 8;
+    } else if (type == Schema.Type.FIXED) {
+      node.kind = FIXED;
+      node.size = schema.getFixedSize();
+    } else if (type == Schema.Type.UNION) {
+      node.kind = UNION;
+      node.children = new Node[schema.getTypes().size()];
+      for (int number = 0; number < node.children.length; number++) {
+        node.children[number] = nodeOf((Schema) schema.getTypes().get(number), depth + 1);
+      }
+    } else if (type == Schema.Type.ARRAY) {
+      node.kind = ARRAY;
+      node.children = new Node[] {nodeOf(schema.getElementType(), depth + 1)};
+    } else if (type == Schema.Type.MAP) {
+      node.kind = MAP;
+      node.children = new Node[] {nodeOf(schema.getValueType(), depth + 1)};
+    } else {
+      node.kind = RECORD;
+      node.children = new Node[schema.getFields().size()];
+      node.ids = new int[node.children.length];
+      for (int number = 0; number < node.children.length; number++) {
+        Schema.Field field = (Schema.Field) schema.getFields().get(number);
+        node.children[number] = nodeOf(field.schema(), depth + 1);
+        Object id = field.getObjectProp("field-id");
+        node.ids[number] = id instanceof Number ? ((Number) id).intValue() : -1;
+      }
+    }
+    return node;
+  }
+
+  private static Node child(Node node, int id) {
+    Node found = node.find(id);
+    if (found == null) {
+      throw new UnsupportedOperationException("no field " + id);
+    }
+    return found;
+  }
+
+  private static void capture(Node node, Column column) {
+    if (node.kind == UNION) {
+      for (int number = 0; number < node.children.length; number++) {
+        if (node.children[number].kind != NOTHING) {
+          capture(node.children[number], column);
+        }
+      }
+    } else if (column.texts ? node.kind == TEXT || node.kind == FIXED
+        : node.kind == NUMBER || node.kind == TRUTH) {
+      node.column = column;
+    } else {
+      throw new UnsupportedOperationException("another type");
+    }
+  }
+
+  /** Captures values of a map, which is an array of records of a key and a value. */
+  private void captureEntries(Node node, Column[] wanted) {
+    if (node == null || wanted.length == 0) {
+      return;
+    }
+    if (node.kind == UNION) {
+      for (int number = 0; number < node.children.length; number++) {
+        if (node.children[number].kind != NOTHING) {
+          captureEntries(node.children[number], wanted);
+        }
+      }
+      return;
+    }
+    Node pair = node.kind == ARRAY ? node.children[0] : node;
+    if (pair.kind != RECORD || pair.children.length != 2 || pair.children[0].kind != NUMBER
+        || pair.children[1].kind != (wanted[0].texts ? TEXT : NUMBER)) {
+      throw new UnsupportedOperationException("another type");
+    }
+    pair.kind = ENTRIES;
+    pair.wanted = wanted;
+  }
+
+  /** A type of a manifest's schema. */
+  private static final class Node {
+    int kind;
+    int size;
+    int[] ids;
+    Node[] children;
+    Column column;
+    Column[] wanted;
+
+    Node find(int id) {
+      Node found = null;
+      for (int number = 0; ids != null && number < ids.length; number++) {
+        if (ids[number] == id) {
+          found = children[number];
+        }
+      }
+      return found;
+    }
+  }
+
+  // the values
+
+  private void read(Node node) {
+    switch (node.kind) {
+      case NUMBER:
+        long number = number();
+        if (node.column != null) {
+          node.column.set(number);
+        }
+        break;
+      case TRUTH:
+        if (node.column != null) {
+          node.column.set(data[at]);
+        }
+        at++;
+        break;
+      case TEXT:
+        pass(node.column, Math.toIntExact(number()));
+        break;
+      case FIXED:
+        pass(node.column, node.size);
+        break;
+      case UNION:
+        read(node.children[(int) number()]);
+        break;
+      case RECORD:
+        for (int child = 0; child < node.children.length; child++) {
+          read(node.children[child]);
+        }
+        break;
+      case ENTRIES:
+        readEntries(node, 1);
+        break;
+      case ARRAY:
+      case MAP:
+        readItems(node);
+        break;
+      default:
+        break;
+    }
+  }
+
+  private void readEntries(Node node, long count) {
+    boolean texts = node.children[1].kind == TEXT;
+    for (long entry = 0; entry < count; entry++) {
+      long id = number();
+      Column column = null;
+      for (int number = 0; number < ids.length; number++) {
+        if (ids[number] == id) {
+          column = node.wanted[number];
+        }
+      }
+      long value = number();
+      if (texts) {
+        pass(column, Math.toIntExact(value));
+      } else if (column != null) {
+        column.set(value);
+      }
+    }
+  }
+
+  private void readItems(Node node) {
+    Node item = node.children[0];
+    long count = number();
+    while (count != 0) {
+      if (count < 0) {
+        count = -count;
+        number(); // the bytes of the items
+      }
+      if (item.kind == ENTRIES) {
+        readEntries(item, count);
+      } else {
+        for (long number = 0; number < count; number++) {
+          if (node.kind == MAP) {
+            pass(null, Math.toIntExact(number()));
+          }
+          read(item);
+        }
+      }
+      count = number();
+    }
+  }
+
+  private void pass(Column column, int length) {
+    if (length < 0 || length > end - at) {
+      throw new IllegalStateException("a value of " + manifest.path() + " ends after its block");
+    }
+    if (column != null) {
+      column.set(data, at, length);
+    }
+    at += length;
+  }
+
+  private long number() {
+    byte first = data[at++];
+    if (first >= 0) {
+      return (first >>> 1) ^ -(first & 1);
+    }
+    long value = first & 0x7FL;
+    for (int shift = 7; shift < 64; shift += 7) {
+      byte next = data[at++];
+      value |= (next & 0x7FL) << shift;
+      if (next >= 0) {
+        return (value >>> 1) ^ -(value & 1);
+      }
+    }
+    throw new IllegalStateException("a number of " + manifest.path() + " has no end");
+  }
+
+  /** Values of one column: numbers, or texts one behind the other. */
+  private static final class Column {
+    final boolean texts;
+    int length;
+    int nulls;
+    int end;
+    private boolean isSet;
+    private int last;
+    private long[] numbers = new long[64];
+    private int[] offsets = new int[64];
+    private byte[] bytes = new byte[64];
+    private byte[] valid = new byte[8];
+
+    Column(boolean texts) {
+      this.texts = texts;
+    }
+
+    void clear() {
+      length = 0;
+      nulls = 0;
+      end = 0;
+      last = 0;
+      isSet = false;
+      Arrays.fill(valid, (byte) 0);
+    }
+
+    /** Sets the next value; one that was set before is replaced. */
+    void set(long value) {
+      if (length == numbers.length) {
+        numbers = Arrays.copyOf(numbers, 2 * length);
+      }
+      numbers[length] = value;
+      isSet = true;
+    }
+
+    void set(byte[] data, int start, int count) {
+      int stop = Math.addExact(last, count);
+      if (stop > bytes.length) {
+        bytes = Arrays.copyOf(bytes, (int) Math.min(Integer.MAX_VALUE - 8, 2L * stop));
+      }
+      System.arraycopy(data, start, bytes, last, count);
+      end = stop;
+      isSet = true;
+    }
+
+    /** Takes the value that was set, or null. */
+    void add() {
+      if (length / 8 == valid.length) {
+        valid = Arrays.copyOf(valid, 2 * valid.length);
+      }
+      if (isSet) {
+        valid[length >> 3] |= (byte) (1 << (length & 7));
+      } else {
+        nulls++;
+        if (!texts) {
+          set(0);
+        }
+      }
+      length++;
+      last = end;
+      if (texts) {
+        if (length == offsets.length) {
+          offsets = Arrays.copyOf(offsets, 2 * length);
+        }
+        offsets[length] = end;
+      }
+      isSet = false;
+    }
+
+    void undo() {
+      end = last;
+      isSet = false;
+    }
+
+    long bytes() {
+      long validity = nulls > 0 ? padded((length + 7) / 8) : 0;
+      return validity + (texts ? (long) padded(4 * (length + 1)) + padded(end) : 8L * length);
+    }
+
+    void write(ByteBuffer buffer) {
+      if (nulls > 0) {
+        buffer.put(valid, 0, (length + 7) / 8);
+        align(buffer);
+      }
+      if (texts) {
+        buffer.asIntBuffer().put(offsets, 0, length + 1);
+        buffer.position(buffer.position() + 4 * (length + 1));
+        align(buffer);
+        buffer.put(bytes, 0, end);
+        align(buffer);
+      } else {
+        buffer.asLongBuffer().put(numbers, 0, length);
+        buffer.position(buffer.position() + 8 * length);
+      }
+    }
+  }
+}
