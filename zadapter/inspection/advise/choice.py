@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Backend
 from zadapter.base.key_types import BOOLEAN, is_key, kind_of
-from zadapter.base.names import NameParts, join, leaves
+from zadapter.base.names import NameParts, join, leaves, split
 from zadapter.base.printable import abridge
 from zadapter.errors import UsageError
 from zadapter.inspection.advice import (
@@ -50,6 +50,7 @@ Fitting = Callable[[Sequence[Filter], Sequence[Filter]], Keys | None]
 TODAY = "as it is"
 REFITTED = "current keys, new cuts"
 NO_KEYS = "a filter without a column that can be a key"
+_NO_COLUMN = "a column that can be a key"
 
 MOST_COLUMNS = 8
 """Maximum number of columns of a layout that is learned from filters."""
@@ -91,16 +92,46 @@ def advise_on(
     usable = _usable(snapshot)
     log = read_log(queries, snapshot, without_rows(backend, snapshot, spark), tops=True)
     log = _restrict_to_keys(log, {*usable, *((name,) for name in snapshot.partition)})
-    filtered, newer_only = _find_filtered(log, holdout, usable)
+    filtered = _find_filtered(log, holdout, usable)
     if not filtered:
-        raise UsageError(log.unusable(snapshot.table, "a column that can be a key"))
+        raise UsageError(log.unusable(snapshot.table, _NO_COLUMN))
     # a column that is not sampled would count as one that no layout can skip by
-    columns = tuple(dict.fromkeys((*filtered, *newer_only, *_resolve_columns(asked or {}, usable))))
+    columns = tuple(dict.fromkeys((*filtered, *_resolve_columns(asked or {}, usable))))
     table, request = sample_table(backend, snapshot, columns)
+    return compare_layouts(snapshot, log, table, request, asked=asked or {}, holdout=holdout)
+
+
+def compare_layouts(
+    snapshot: Snapshot,
+    log: QueryLog,
+    table: SampledTable,
+    request: Request | None,
+    *,
+    asked: Mapping[str, Keys],
+    holdout: float = HOLDOUT,
+) -> Advice:
+    """Compare layouts by the filters of a log on a sampled table.
+
+    Args:
+        snapshot: The table.
+        log: The filters.
+        table: A sample of the columns that they name.
+        request: The request of the table's layout; None: it has none.
+        asked: Further layouts to compare, by name.
+        holdout: Share of the log that layouts are judged by.
+
+    Raises:
+        UsageError: No filter restricts a column that can be a key.
+    """
+    usable = _usable(snapshot)
     log = bound_tops(log, table)
     older, newer, train = _split_log(log, holdout, usable)
+    filtered = weigh_columns(train, usable)
+    if not filtered:
+        raise UsageError(log.unusable(snapshot.table, _NO_COLUMN))
+    late = weigh_columns(to_boxes(newer.filters), usable)
     refitted = {} if request is None else {REFITTED: request.keys}
-    judge = Judge(table, train, to_boxes(newer.filters), usable, refitted | {**(asked or {})})
+    judge = Judge(table, train, to_boxes(newer.filters), usable, refitted | {**asked})
     found, best = judge.rank_layouts()
     keys = best.candidate.keys or (None if request is None else request.keys)
     return Advice(
@@ -118,10 +149,10 @@ def advise_on(
         files=int(table.budget.sum()),
         candidates=(judge.current.candidate, *(each.candidate for each in found)),
         too_thin=why_too_thin(train),
-        best=_relearn(best.candidate, log, usable),
+        best=_relearn(best.candidate, log),
         bloom_filters=judge.bloom_filters(snapshot, keys),
         queries=_effects(newer.filters, judge.current.shares, best.shares),
-        newer_columns=tuple(map(join, newer_only)),
+        newer_columns=tuple(join(column) for column in late if column not in filtered),
         queries_a_day=log.a_day,
         drift=drift(table, request, judge.test),
     )
@@ -167,14 +198,12 @@ def _split_log(
     )
 
 
-def _find_filtered(
-    log: QueryLog, holdout: float, usable: Sequence[NameParts]
-) -> tuple[list[NameParts], list[NameParts]]:
-    """Return the columns of filters to learn from, and those of filters to judge by alone."""
+def _find_filtered(log: QueryLog, holdout: float, usable: Sequence[NameParts]) -> list[NameParts]:
+    """Return the columns of filters to learn from, and of filters to judge by; none: no layout."""
     _, newer, train = _split_log(log, holdout, usable)
-    filtered = list(weigh_columns(train, usable))
+    filtered = weigh_columns(train, usable)
     late = weigh_columns(to_boxes(newer.filters), usable)
-    return filtered, [column for column in late if column not in filtered]
+    return list(dict.fromkeys((*filtered, *late))) if filtered else []
 
 
 def _resolve_columns(asked: Mapping[str, Keys], usable: Sequence[NameParts]) -> list[NameParts]:
@@ -337,12 +366,15 @@ def _leave_out(keys: Keys) -> Fitting:
     return fitted
 
 
-def _relearn(best: Candidate, log: QueryLog, usable: Sequence[NameParts]) -> Keys | None:
-    """Return the layout that was learned as the whole log asks for it, and others as they are."""
-    if best.name != STEADY:
+def _relearn(best: Candidate, log: QueryLog) -> Keys | None:
+    """Return the layout that was learned as the whole log asks for it, and others as they are.
+
+    Its columns stay those that were judged, also if newer queries filter others more often.
+    """
+    if best.name != STEADY or best.keys is None:
         return best.keys
-    filters = to_boxes(log.filters)
-    return steady_keys(filters, weigh_columns(filters, usable))
+    columns = {split(name) for name in best.keys.weights}
+    return replace(best.keys, filters=_heaviest(to_boxes(log.filters), columns))
 
 
 def _effects(logged: Sequence[LoggedFilter], now: Floats, then: Floats) -> tuple[QueryEffect, ...]:
@@ -379,13 +411,18 @@ def learn_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) ->
     columns = dict(list(weights.items())[:MOST_COLUMNS])
     if not columns:
         return None
-    heaviest = sorted(filters, key=lambda each: -each.weight)
-    useful = [kept for each in heaviest if (kept := each.only(columns)) is not None]
     top = max(columns.values())
     return Keys(
         {join(c): round(max(weight / top, LEAST_WEIGHT), 3) for c, weight in columns.items()},
-        tuple(useful[:MOST_FILTERS]),
+        _heaviest(filters, columns),
     )
+
+
+def _heaviest(filters: Sequence[Filter], columns: Collection[NameParts]) -> tuple[Filter, ...]:
+    """Return the heaviest filters that columns can skip rows for, without other columns."""
+    heaviest = sorted(filters, key=lambda each: -each.weight)
+    useful = [kept for each in heaviest if (kept := each.only(columns)) is not None]
+    return tuple(useful[:MOST_FILTERS])
 
 
 def steady_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -> Keys | None:

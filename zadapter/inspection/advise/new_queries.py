@@ -62,6 +62,7 @@ def group_by_template(filters: Sequence[Filter]) -> list[list[Filter]]:
 
 def why_too_thin(filters: Sequence[Filter]) -> str:
     """Return why filters do not tell what new queries read; empty if they do."""
+    filters = list({each.boxes: each for each in filters}.values())
     templates = len(group_by_template(filters))
     if templates < FEWEST_TEMPLATES:
         kinds = "one kind" if templates == 1 else f"{templates} kinds"

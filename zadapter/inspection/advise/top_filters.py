@@ -4,16 +4,18 @@ A reader that keeps the n-th best value of what it has read skips files and row 
 none beyond it. So it reads what holds the n best values of the rows that match.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from zadapter.inspection.advise.judging import SampledTable
-from zadapter.inspection.query_log import LoggedFilter, QueryLog
+from zadapter.inspection.query_log import LoggedFilter, QueryLog, restricts
 from zadapter.layout.filters import Box, Filter, Range
 from zadapter.predicates.boxes import boxes
 from zadapter.predicates.predicate import And, Comparison
 from zadapter.predicates.predicate import columns as columns_of
 
+UNBOUND = "a LIMIT of as many rows as match"
 _AT_ONCE = 200
 """Number of filters whose matches among the sampled rows are found at once."""
 
@@ -28,7 +30,8 @@ def bound_tops(log: QueryLog, table: SampledTable) -> QueryLog:
     """Return the log with ranges instead of orders, by the values of sampled rows.
 
     An order by a column that is not sampled is left out, and so is one of rows that are filtered by
-    such a column: how far the query reads is unknown. The same holds if too few rows match.
+    such a column: how far the query reads is unknown. The same holds if too few rows match. What
+    then has no condition is counted as unused.
     """
     tops = [each for each in log.filters if each.top is not None]
     bound = {
@@ -36,7 +39,14 @@ def bound_tops(log: QueryLog, table: SampledTable) -> QueryLog:
         for at in range(0, len(tops), _AT_ONCE)
         for each, found in _bound(tops[at : at + _AT_ONCE], table)
     }
-    return replace(log, filters=tuple(bound.get(each, each) for each in log.filters))
+    unused, kept = Counter(log.unused), list[LoggedFilter]()
+    for each in log.filters:
+        found = bound.get(each, each)
+        if each.top is not None and not restricts(found.predicate):
+            unused[UNBOUND] += each.entries
+        else:
+            kept.append(found)
+    return replace(log, filters=tuple(kept), unused=dict(unused.most_common()))
 
 
 def _bound(
