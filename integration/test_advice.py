@@ -16,7 +16,7 @@ import zadapter
 from integration.migration.tables import Lakes
 from zadapter.backend.plugins import load
 from zadapter.errors import UsageError
-from zadapter.inspection.advice import LEARNED
+from zadapter.inspection.advice import IN_TURN, LEARNED
 
 ROWS = 60_000
 
@@ -221,6 +221,27 @@ class Advised:
 
         assert plan.columns == report.plan.columns
         assert self.read(lakes, table, conditions(4, 40)) < 0.5
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("top", ["", " ORDER BY t DESC LIMIT 3"], ids=["values", "last rows"])
+    def test_noise_gets_the_plain_layout(self, lakes, top):
+        """One query a million times, five queries, or one kind of queries on a single day."""
+        table, asked = lakes.make(self.format, self.rows(lakes, 20_000), files=8), self.asked(lakes)
+        name = table.rpartition(".")[2].rpartition("/")[2]
+        texts = [f"SELECT * FROM {name} WHERE k = {n * 24}{top}" for n in range(40)]
+        timed = [(text, f"2026-11-28 09:{at}:00") for at, text in enumerate(texts, 10)]
+        yesterday = lakes.spark.createDataFrame(timed, ["sql", "time"])
+
+        for log in ([(texts[0], 1e6)], texts[:5], yesterday):
+            found = zadapter.advise(table, log, **asked)
+
+            assert found.chosen.name == IN_TURN
+            assert "the log has one kind of filters" in found.facts()["new queries"]
+        done = zadapter.optimize(
+            table, by="auto", queries=yesterday, target_file_size="64KB", **asked
+        )
+        assert [".".join(each) for each in done.plan.columns] == [*found.best.weights]
+        assert self.read(lakes, table, [f"k = {n * 24 + 5}" for n in range(40)]) < 0.6
 
     def test_what_is_no_log_of_the_table_is_refused(self, lakes):
         """With the reasons why its queries do not count."""
