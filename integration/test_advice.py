@@ -16,7 +16,8 @@ import zadapter
 from integration.migration.tables import Lakes
 from zadapter.backend.plugins import load
 from zadapter.errors import UsageError
-from zadapter.inspection.advice import IN_TURN, LEARNED
+from zadapter.inspection.advice import IN_TURN, LEARNED, STEADY
+from zadapter.layout.layout import ID
 
 ROWS = 60_000
 
@@ -242,6 +243,53 @@ class Advised:
         )
         assert [".".join(each) for each in done.plan.columns] == [*found.best.weights]
         assert self.read(lakes, table, [f"k = {n * 24 + 5}" for n in range(40)]) < 0.6
+
+    @pytest.mark.slow
+    def test_a_layout_is_learned_again_once_when_queries_have_changed(self, lakes):
+        """Not for a noisy log, nor after appends; and a change that takes two calls ends."""
+        rows = self.rows(lakes, 12_000)
+        table, asked = lakes.make(self.format, rows, files=4), self.asked(lakes)
+        asked |= {"by": "auto", "target_file_size": "32KB"}
+        points, places = self.asked_often("k = {}", 997), self.asked_often("place = {}", 9)
+        olds = [each for two in zip(points, places * 5, strict=False) for each in two]
+        advice = zadapter.advise(table, olds, **self.asked(lakes))
+        [steady] = [each.keys for each in advice.candidates if each.name == STEADY]
+        zadapter.optimize(table, **asked | {"by": steady})
+        first = self.requests(lakes, table)
+
+        lakes.append(self.format, table, self.rows(lakes, 3_000, 12_000))
+        noisy = [*olds, ("id BETWEEN 5 AND 9", 1_000_000.0), *self.asked_often("t = {}", 5)]
+        kept = zadapter.optimize(table, queries=noisy, **asked)
+        assert not kept.plan.relearning.is_due
+        assert "the layout is kept" in kept.facts()["queries"]
+        assert self.requests(lakes, table) <= {*first, None}
+
+        changed = [*olds, *self.asked_often("t BETWEEN {0} AND {0} + 900", 90_000) * 2]
+        entry = {"match": table, "format": self.format, "by": "auto", "queries": changed}
+        dry = zadapter.maintain({"tables": [entry]}, dry_run=True, spark=lakes.spark)
+        assert "the layout is learned again" in dry.lines[0].error
+        part = zadapter.optimize(table, queries=changed, max_files=8, **asked)
+        assert part.plan.relearning.is_due
+        assert (part.plan.columns[0], part.plan.groups_left > 0) == ("t", True)
+        rest = zadapter.optimize(table, queries=changed[2:], **asked)
+        assert not rest.plan.relearning.is_due
+        assert rest.plan.columns == part.plan.columns
+        assert self.requests(lakes, table).isdisjoint({*first, None})
+        assert zadapter.plan(table, queries=changed[1:], **asked).nothing_to_do
+        assert zadapter.read(table, backend=self.format, spark=lakes.spark).distinct().count() == (
+            15_000
+        )
+
+    def asked_often(self, text, most):
+        """A log of one kind of queries, each of which is asked 20 times."""
+        draw = random.Random(most)
+        return [(text.format(draw.randrange(most)), 20.0) for _ in range(40)]
+
+    def requests(self, lakes, table):
+        """The requests whose layouts the live files have."""
+        backend = load(self.format)(lakes.spark)
+        files = backend.files(backend.snapshot(table))
+        return {each and each[:ID] for each in files["layout"].to_pylist()}
 
     def test_what_is_no_log_of_the_table_is_refused(self, lakes):
         """With the reasons why its queries do not count."""

@@ -6,12 +6,15 @@ from hypothesis import strategies as st
 
 from tests.kit.builders import MIB, file_table, fitted
 from zadapter.layout.layout import Curve, Layout
+from zadapter.layout.store import LAST
 from zadapter.planning.file_size import (
     FILES,
     LARGEST,
     SMALLEST,
     choose_file_size,
     find_requests,
+    heaviest_request,
+    present_request,
     target_file_size,
 )
 
@@ -46,6 +49,19 @@ def test_a_larger_table_never_gets_smaller_files(one, other):
 @given(sizes, st.integers(1, 1 << 40))
 def test_files_are_never_larger_than_the_table_wants_them(size, limit):
     assert target_file_size(size, limit) <= limit
+
+
+def test_a_change_of_the_layout_goes_on_while_most_files_have_the_old_one():
+    """Unless no file has the last one: then another table was in this folder."""
+    old, new = (fitted([[1, 2, 3]], 2, target_file_size=size) for size in (MIB, 2 * MIB))
+    stored = {old.id: old, new.id: new, LAST: Layout.uncut(new.request)}
+    begun = file_table(["a", "b", "c"], sizes=[9, 9, 1], layouts=[old.id, None, new.id])
+    others = file_table(["a", "b"], sizes=[9, 9], layouts=[old.id, None])
+
+    assert heaviest_request(begun, stored) == old.request
+    assert present_request(begun, stored) == new.request
+    assert present_request(others, stored) == old.request
+    assert present_request(others, {}) is None
 
 
 def test_a_table_keeps_the_size_it_was_clustered_with():

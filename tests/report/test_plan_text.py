@@ -10,6 +10,7 @@ from tests.report.test_optimize_report import PLAN, REPORT
 from zadapter.base.printable import abridge
 from zadapter.errors import UnknownColumnError, UnsupportedError
 from zadapter.planning.merges import Reason
+from zadapter.planning.relearning import Relearning
 from zadapter.report.migration_report import Migration, Mode
 from zadapter.table.file_stats import find_constant
 from zadapter.table.spec import Note, Status, check
@@ -184,3 +185,16 @@ def test_a_refusal_of_many_columns_is_a_line():
 
     with pytest.raises(UnsupportedError, match=r"column_9: no such type and 290 more$"):
         check(Definition, "t", "iceberg")
+
+
+def test_what_a_query_log_has_done_is_said_with_work_and_without():
+    """So whoever wonders why keys stay as they are finds the reason beside them."""
+    kept = Relearning(regret=1.0, bytes=1 << 30)
+    working = replace(plan((0.9, 0.3), None, (8, 3)), relearning=kept)
+    idle = replace(working, groups=0)
+
+    for found in (working, idle, replace(REPORT, plan=idle)):
+        assert found.facts()["queries"] == str(kept)
+        assert "1 GB more than another one" in str(found)
+    assert "queries" not in plan((0.9, 0.3), None, (8, 3)).facts()
+    assert working.to_dict()["relearning"] == {"regret": 1.0, "bytes": 1 << 30}

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -15,7 +14,7 @@ from zadapter.base.interrupts import is_held
 from zadapter.base.outcome import stating
 from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ConflictError, StaleRewriteError
-from zadapter.inspection.advise.choice import advise_on
+from zadapter.inspection.advise.choice import advised
 from zadapter.planning.cost import object_store
 from zadapter.planning.options import Options
 from zadapter.report import lineage
@@ -111,13 +110,12 @@ def _open_call(
     options: Options, backend: str | Factory | None, spark: SparkSession | None
 ) -> Iterator[_Opened]:
     """Open the table in a clone of the user's session, and choose the keys by the queries."""
-    queries: Any = options.queries
+    queries = options.queries
     expressions = options.where is not None
     with open_table(options.name, backend, spark, writes=True, expressions=expressions) as table:
         check_functions(options.where, table.user_session)
         if queries is not None:
-            advice = advise_on(table.backend, table.snapshot(), table.user_session, queries)
-            options = options.with_advice(advice.best, tuple(advice.bloom_filters))
+            options = advised(options, table.backend, table.snapshot(), table.user_session)
         yield _Opened(
             options=options,
             backend=table.backend,
@@ -180,7 +178,12 @@ def _lineage(
 def _price_plan(plan: AnyPlan, options: Options) -> Plan:
     """Return the prediction of a plan, with what its cost in money depends on."""
     store = object_store(plan.snapshot.location, renames=plan.backend.format.renames)
-    return replace(plan.prediction, object_store=store, prices=options.prices)
+    return replace(
+        plan.prediction,
+        object_store=store,
+        prices=options.prices,
+        relearning=options.relearning,
+    )
 
 
 def _clear(plan: AnyPlan) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The value that ``advise`` returns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,10 @@ from zadapter.base.printable import abridge
 from zadapter.base.quantities import show
 from zadapter.base.secrets import mask_fields
 from zadapter.layout.filters import Keys
+from zadapter.layout.layout import Request
 from zadapter.planning.effect import NOISE
+from zadapter.planning.options import Options
+from zadapter.planning.relearning import Relearning
 from zadapter.report.facts import Facts, Listing, describe_table, html
 from zadapter.report.pictures.effects import Effects, effects
 from zadapter.report.pictures.pages import drawing
@@ -102,6 +105,28 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """What ``by="auto"`` does with the layout that a table has."""
+
+    relearning: Relearning
+    """Whether the queries ask for another one."""
+    keys: Keys = field(repr=False)
+    """The layout that is learned from the newer part of the log if it is due, else the table's."""
+    bloom_filters: tuple[str, ...] = ()
+    """Columns with Bloom filters: the table's, and others that pay; none: those of the table."""
+    _kept: Request | None = field(default=None, repr=False)
+    """The layout that the table has and keeps; None: it does not keep it."""
+
+    def apply(self, options: Options) -> Options:
+        """Return options with this layout instead of a query log."""
+        if self._kept is None:
+            found = options.with_advice(self.keys, self.bloom_filters)
+        else:
+            found = options.with_layout(self._kept).with_bloom_filters(self.bloom_filters)
+        return replace(found, relearning=self.relearning)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice(Facts):
     """Layouts for the queries of a log, each judged by queries that it was not learned from."""
 
@@ -145,6 +170,8 @@ class Advice(Facts):
     """Why the log does not tell what queries unlike its own read; empty if it does."""
     drift: Drift | None = None
     """What the current layout promised. None: it was not learned from a log."""
+    again: Again | None = None
+    """What ``by="auto"`` does with the current layout. None: the table has none."""
 
     def __post_init__(self) -> None:
         mask_fields(self)
@@ -194,6 +221,8 @@ class Advice(Facts):
             facts["Bloom filters"] = f"on {abridge(self.bloom_filters)}"
         if self.drift is not None:
             facts["drift"] = _describe_drift(self.drift, self.today.share)
+        if self.again is not None:
+            facts['by="auto"'] = str(self.again.relearning)
         if self.newer_columns:
             facts["only newer"] = (
                 f"queries filter {abridge(self.newer_columns)}, but older ones do not; "

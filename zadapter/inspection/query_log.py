@@ -77,6 +77,8 @@ class QueryLog:
     """Number of entries that have no usable filter, by reason, most frequent first."""
     days: float | None = None
     """Days that the log covers; None if it is unknown. If known, weights are numbers of queries."""
+    queries_a_weight: float = 1.0
+    """Number of queries that a weight of 1 stands for, at least."""
 
     def unusable(self, table: str, lacks: str) -> str:
         """Return the message about a log without a usable filter.

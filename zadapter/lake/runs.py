@@ -222,7 +222,18 @@ class Outcome:
         else:
             digest = digest_of(judged.stated, judged.id)
         facts |= {"settings": digest, "weight": self.weight}
+        told = (facts.get("error"), self._relearning)
+        facts["error"] = "; ".join(each for each in told if each) or None
         return self.run.line(found.table, found.format, verdict, **facts)
+
+    @property
+    def _relearning(self) -> str:
+        """What a query log has done to the layout, as text; empty: it was not asked."""
+        if isinstance(self.result, Report):
+            found = self.result.plan.relearning
+        else:
+            found = None if isinstance(self.judged, Exception) else self.judged.relearning
+        return "" if found is None else str(found)
 
     def _due(self, taken: Part, facts: dict[str, Any], waited: int) -> Line:
         """Return the line of a table with due rewrites."""

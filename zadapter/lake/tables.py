@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import is_versioned
 from zadapter.errors import UsageError
-from zadapter.inspection.advise.choice import advise_on
+from zadapter.inspection.advise.choice import advised
 from zadapter.inspection.measure.table_access import Opened, opening
 from zadapter.inspection.querylog.plans import is_in_catalog
 from zadapter.inspection.querylog.spelling import Spelling, spelling
@@ -26,6 +25,7 @@ from zadapter.planning.cost import object_store
 from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.options import Options
 from zadapter.planning.reading import filter_weights
+from zadapter.planning.relearning import Relearning
 from zadapter.planning.request import key_columns, request_of
 from zadapter.rewrite.file_selection import follow_layout, predicate_of, select_files
 from zadapter.rewrite.planner import with_stats
@@ -60,6 +60,8 @@ class Judged:
     """The rewrites that are due."""
     reason: str | None = None
     """Why no rewrite can be due; None: there is no such reason."""
+    relearning: Relearning | None = None
+    """Whether a query log has changed its layout; None: it was not asked."""
 
 
 def judge(spark: SparkSession, found: Found, budget: Budget, is_settled: IsSettled) -> Judged:
@@ -130,7 +132,8 @@ def _begin(
 def _judge_keyed(opened: Opened, judged: Judged, budget: Budget) -> Judged:
     """Judge a table by its keys; without any, by the columns of its sort order."""
     snapshot, found = opened.snapshot, judged.found
-    options = _advised(Options(table=found.table, **found.entry.options), opened)
+    options = Options(table=found.table, **found.entry.options)
+    options = advised(options, opened.backend, snapshot, opened.session)
     keyed = follow_layout(options, opened.backend, snapshot)
     if keyed is None and found.entry.options.get("by") is None:
         settings = follow_definition(Settings(entry=found.entry, own=judged.own), snapshot)
@@ -143,15 +146,6 @@ def _judge_keyed(opened: Opened, judged: Judged, budget: Budget) -> Judged:
         reason = "no key columns; state by in the file of the lake, or cluster the table once"
         return replace(judged, files=files, reason=reason)
     return _judge_files(opened, keyed, judged, budget)
-
-
-def _advised(options: Options, opened: Opened) -> Options:
-    """Return options with the keys that a query log decides."""
-    if options.queries is None:
-        return options
-    log: Any = options.queries
-    advice = advise_on(opened.backend, opened.snapshot, opened.session, log)
-    return options.with_advice(advice.best, tuple(advice.bloom_filters))
 
 
 def _judge_files(opened: Opened, options: Options, judged: Judged, budget: Budget) -> Judged:
@@ -179,5 +173,6 @@ def _judge_files(opened: Opened, options: Options, judged: Judged, budget: Budge
         judged,
         files=asked.files.num_rows,
         share=boxes.share_now if files.num_rows else 0.0,
+        relearning=options.relearning,
         steps=steps(files, request, tuple(snapshot.partition), limits, boxes, terms),
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.names import NameParts
-from zadapter.layout.layout import Curve, LayoutStore, Request
+from zadapter.layout.layout import ID, Curve, LayoutStore, Request
 from zadapter.layout.store import LAST
 from zadapter.table.file_stats import total
 
@@ -135,6 +135,19 @@ def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
     """Return the request whose stored layouts wrote most bytes, or None if none is stored."""
     stored = find_requests(files, layouts)
     return next((request for request in stored if request is not None), None)
+
+
+def present_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
+    """Return the request of the last rewrite if files have it, or else the heaviest one.
+
+    A change to another layout may take several calls, and the first of them begins it.
+    """
+    last = layouts.get(LAST)
+    if last is not None:
+        written = pc.utf8_slice_codeunits(files["layout"], 0, ID)
+        if pc.any(pc.equal(written, last.request.id)).as_py():
+            return last.request
+    return heaviest_request(files, layouts)
 
 
 def find_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | None]:

@@ -14,9 +14,10 @@ from zadapter.base.commit_attempts import Backoff
 from zadapter.base.quantities import age, parse
 from zadapter.errors import UsageError
 from zadapter.layout.filters import Filter, Keys
-from zadapter.layout.layout import Curve
+from zadapter.layout.layout import Curve, Request
 from zadapter.planning.cost import GivenPrices, Prices
 from zadapter.planning.maintenance import Limits
+from zadapter.planning.relearning import Relearning
 from zadapter.planning.tiers import GivenTiers, TierAges, tier_ages
 
 AUTO = "auto"
@@ -358,6 +359,9 @@ class Options:
         python_only=True,
     )
 
+    relearning: Relearning | None = None
+    """Whether a query log has changed the table's layout; None: it was not asked."""
+
     def __post_init__(self) -> None:
         check_table(self.table)
         for name in ("by", "bloom_filters"):  # an iterator is read once, and a plan is pickled
@@ -391,17 +395,29 @@ class Options:
             bloom_filters: Columns with Bloom filters, unless the caller states them; none: those of
                 the table stay.
         """
-        filtered = self.bloom_filters
-        if filtered is None and bloom_filters:
-            filtered = bloom_filters
         stays = keys is None
         return replace(
-            self,
+            self.with_bloom_filters(bloom_filters),
             by=keys,
             queries=None,
-            bloom_filters=filtered,
             curve=Curve.ADAPTIVE.value if stays else self.curve,
             row_groups=ROW_GROUPS if stays else self.row_groups,
+        )
+
+    def with_bloom_filters(self, columns: Sequence[str]) -> "Options":
+        """Return the options with Bloom filters, unless the caller states others; none: as is."""
+        stated = self.bloom_filters is not None or not columns
+        return self if stated else replace(self, bloom_filters=columns)
+
+    def with_layout(self, request: Request) -> "Options":
+        """Return the options with the key columns, the curve and the row groups of a layout."""
+        keys = request.keys
+        return replace(
+            self,
+            by=keys if keys.filters else keys.weights,
+            queries=None,
+            curve=request.curve.value,
+            row_groups=request.row_groups,
         )
 
     @property

@@ -9,6 +9,7 @@ import pyarrow as pa
 from zadapter.base.secrets import mask_fields
 from zadapter.errors import UsageError
 from zadapter.planning.cost import BYTES_A_CORE_SECOND, SHUFFLED, Cost, ObjectStore, Prices
+from zadapter.planning.relearning import Relearning
 from zadapter.report import plan_text
 from zadapter.report.facts import Facts, json_value
 from zadapter.report.pictures.figures import clusters, with_bounds
@@ -98,6 +99,8 @@ class Plan(Facts):
     """The store of the table, if it bills requests."""
     prices: Prices | None = None
     """Prices that the caller has passed."""
+    relearning: Relearning | None = None
+    """Whether a query log has changed the table's layout; None: it was not asked."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
     """All live files of the table, with stats of the key columns, and with their ``tier``."""
     _runner: "Callable[[], Report] | None" = field(default=None, repr=False, compare=False)

@@ -37,7 +37,10 @@ class Summary(NamedTuple):
 
 def facts(plan: "Plan") -> Mapping[str, str]:
     """Return a plan as readable facts, by name."""
-    named = {"table": describe_table(plan.table, plan.format, plan.version)}
+    named = {
+        "table": describe_table(plan.table, plan.format, plan.version),
+        **describe_queries(plan),
+    }
     if plan.nothing_to_do:
         name, reason = _idle(plan)
         rest = {} if name == _NO_GAIN else _rest(plan)
@@ -61,6 +64,11 @@ def facts(plan: "Plan") -> Mapping[str, str]:
     if plan.groups_declined:
         found["nothing to gain"] = f"in {plan.groups_declined} file groups, which are kept"
     return found | _rest(plan)
+
+
+def describe_queries(plan: "Plan") -> dict[str, str]:
+    """Return what a query log has done to the layout as a fact; none: it was not asked."""
+    return {} if plan.relearning is None else {"queries": str(plan.relearning)}
 
 
 def summary(plan: "Plan") -> Summary:

@@ -114,14 +114,7 @@ def follow_files(options: Options, files: pa.Table, snapshot: Snapshot) -> Optio
         return replace(options, by=[join(parts) for parts in snapshot.clustering])
     if request is None:
         return None
-    keys = request.keys
-    return replace(
-        options,
-        by=keys if keys.filters else keys.weights,
-        curve=request.curve.value,
-        row_groups=request.row_groups,
-        target_file_size=size,
-    )
+    return replace(options.with_layout(request), target_file_size=size)
 
 
 def _last(snapshot: Snapshot) -> Request | None:

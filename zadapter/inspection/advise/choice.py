@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import fsum
+from typing import Any
 
 import numpy as np
 from pyspark.sql import SparkSession
@@ -18,6 +20,7 @@ from zadapter.inspection.advice import (
     LEARNED,
     STEADY,
     Advice,
+    Again,
     BloomFilterEffect,
     Candidate,
     Drift,
@@ -32,6 +35,7 @@ from zadapter.inspection.advise.new_queries import (
     template_of,
     why_too_thin,
 )
+from zadapter.inspection.advise.regret import Fit, newer, regret
 from zadapter.inspection.advise.top_filters import bound_tops, boxes_of
 from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
@@ -40,6 +44,8 @@ from zadapter.layout.filters import Filter, Floats, Keys
 from zadapter.layout.layout import Request
 from zadapter.layout.learned import STEADY_WEIGHT
 from zadapter.planning.effect import NOISE
+from zadapter.planning.options import Options
+from zadapter.planning.relearning import ENOUGH, PART, Relearning
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts, total
@@ -149,13 +155,28 @@ def compare_layouts(
         files=int(table.budget.sum()),
         candidates=(judge.current.candidate, *(each.candidate for each in found)),
         too_thin=why_too_thin(train),
-        best=_relearn(best.candidate, log),
+        best=_fit_to_all(best.candidate, log),
         bloom_filters=judge.bloom_filters(snapshot, keys),
         queries=_effects(newer.filters, judge.current.shares, best.shares),
         newer_columns=tuple(join(column) for column in late if column not in filtered),
         queries_a_day=log.a_day,
         drift=drift(table, request, judge.test),
+        again=None if request is None else _relearn(judge, found, request, log, snapshot),
     )
+
+
+def advised(options: Options, backend: Backend, snapshot: Snapshot, spark: SparkSession) -> Options:
+    """Return options with the keys that their query log decides, with the errors of `advise_on`.
+
+    A table that has a layout keeps it until the log says that another one pays the rewrite.
+    """
+    queries: Any = options.queries
+    if queries is None:
+        return options
+    advice = advise_on(backend, snapshot, spark, queries)
+    if advice.again is None or options.force:
+        return options.with_advice(advice.best, tuple(advice.bloom_filters))
+    return advice.again.apply(options)
 
 
 def _usable(snapshot: Snapshot) -> list[NameParts]:
@@ -321,6 +342,40 @@ class Judge:
         _, row_groups = self.table.divide_rows(keys)
         return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
 
+    def paying_bloom_filters(self, snapshot: Snapshot, keys: Keys, queries: float) -> set[str]:
+        """Return the columns whose Bloom filters pay a rewrite by the newer part of the log.
+
+        No filter counts more than a part of the log does in the regret of a layout.
+
+        Args:
+            snapshot: The table.
+            keys: The layout that they are written with.
+            queries: Number of queries that a weight of 1 stands for.
+        """
+        train, test = (
+            [replace(each, weight=min(each.weight * queries, PART)) for each in part]
+            for part in (self.train, self.test)
+        )
+        effects = replace(self, train=train, test=test).bloom_filters(snapshot, keys)
+        asked = fsum(each.weight for each in test)
+        return {
+            name
+            for name, each in effects.items()
+            if asked * each.weight * (each.row_group_share - each.row_group_share_filtered)
+            >= ENOUGH
+        }
+
+    def contender(self, found: Sequence[_Judged]) -> Fit:
+        """Return how the layout is fitted that a table may get: the plain one if others risk more.
+
+        Args:
+            found: The layouts that are ranked.
+        """
+        by_name = {each.candidate.name: each for each in found}
+        risks = STEADY not in by_name or self._is_risk(by_name[STEADY], by_name[IN_TURN])
+        fitting = self._fittings[IN_TURN if risks else STEADY]
+        return lambda filters: fitting(filters, ())
+
     @cached_property
     def _fittings(self) -> dict[str, Fitting]:
         """How layouts are fitted to filters, by name."""
@@ -366,7 +421,30 @@ def _leave_out(keys: Keys) -> Fitting:
     return fitted
 
 
-def _relearn(best: Candidate, log: QueryLog) -> Keys | None:
+def _relearn(
+    judge: Judge, found: Sequence[_Judged], request: Request, log: QueryLog, snapshot: Snapshot
+) -> Again:
+    """Return whether a table that has a layout gets another one, and which."""
+    filters, fit = to_boxes(log.filters), judge.contender(found)
+    weights = np.array([each.weights for each in log.filters]) * log.queries_a_weight
+    relearning = Relearning(
+        regret=regret(judge.table, request.keys, filters, weights, fit),
+        bytes=total(judge.table.files, "size"),
+    )
+    keys = fit([each for each in newer(filters, weights) if each.weight > 0])
+    kept = request if keys is None or not relearning.is_due else None
+    chosen = request.keys if keys is None or kept is not None else keys
+    blooms = {join(each) for each in request.bloom_filters}
+    more = judge.paying_bloom_filters(snapshot, chosen, log.queries_a_weight)
+    return Again(
+        relearning=relearning,
+        keys=chosen,
+        bloom_filters=tuple(sorted(blooms | more)) if more - blooms else (),
+        _kept=kept,
+    )
+
+
+def _fit_to_all(best: Candidate, log: QueryLog) -> Keys | None:
     """Return the layout that was learned as the whole log asks for it, and others as they are.
 
     Its columns stay those that were judged, also if newer queries filter others more often.

@@ -28,7 +28,7 @@ from zadapter.layout.predict import (
     shares_by_filter,
 )
 from zadapter.planning.file_groups import find_roots, roots_of
-from zadapter.planning.file_size import heaviest_request, present_file_size
+from zadapter.planning.file_size import present_file_size, present_request
 from zadapter.planning.options import ROW_GROUPS
 from zadapter.spark.footer_reader import pick_files, read_row_groups
 from zadapter.spark.sample import files_to_read, sample, sample_size
@@ -243,7 +243,7 @@ def sample_table(
         The sample, with the key columns of the table's layout; and the request of that layout.
     """
     files = backend.files(snapshot, columns)
-    request = heaviest_request(files, snapshot.layouts)
+    request = present_request(files, snapshot.layouts)
     if request is not None and not {*request.columns} <= {c for c, _ in leaves(snapshot.schema)}:
         request = None  # the table has lost a column of its layout
     if request is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -65,6 +66,8 @@ class Grouped:
     """Entries in no group, by reason."""
     days: float | None = None
     """Days that the log covers; None if it is unknown, or its weights are no numbers of queries."""
+    queries_a_weight: float = 1.0
+    """Number of queries that a weight of 1 stands for, at least."""
 
 
 def group_texts(texts: Sequence[tuple[str, float]]) -> Grouped:
@@ -125,7 +128,11 @@ def group_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
     finally:
         numbered.unpersist()
     surplus = usable - sum(group.entries for group in groups)
-    return Grouped(groups, {**reasons, SURPLUS: surplus}, days)
+    entries = sum(group.entries for group in groups)
+    weight_of_all = fsum(fsum(group.weights) for group in groups)
+    # where weights may be seconds, an entry is one query
+    queries = min(1.0, entries / weight_of_all) if groups and days is None else 1.0
+    return Grouped(groups, {**reasons, SURPLUS: surplus}, days, queries)
 
 
 def _days(seconds: float | None, times: int) -> float | None:

@@ -99,6 +99,7 @@ def _log(plans: Planner, found: Grouped, *, tops: bool) -> QueryLog:
         entries=sum(group.entries for group in found.groups) + sum(found.unused.values()),
         unused=_rank_reasons(unused),
         days=found.days,
+        queries_a_weight=found.queries_a_weight,
     )
 
 

@@ -1,0 +1,108 @@
+"""What a layout has cost the queries of a log, beside one that is learned from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from zadapter.inspection.advise.choice import steady_keys, weigh_columns
+from zadapter.inspection.advise.judging import SampledTable
+from zadapter.inspection.advise.regret import deal, newer, regret
+from zadapter.inspection.query_log import SLICES
+from zadapter.layout.filters import Filter, Range
+from zadapter.planning.relearning import ENOUGH
+
+ROWS, FILES = 4_000, 16
+NAMES = (("a",), ("b",), ("c",), ("d",), ("e",), ("f",))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Independent columns of a thousand values each."""
+    values = np.random.default_rng(1).integers(0, 1_000, (len(NAMES), ROWS))
+    return SampledTable(
+        columns=NAMES,
+        values=tuple(map(pa.array, values)),
+        files=pa.table({}),
+        roots=((),),
+        root_of=np.zeros(ROWS, np.int64),
+        budget=np.array([FILES]),
+        target_file_size=1 << 20,
+        partition=frozenset(),
+    )
+
+
+def asked(names, count, seed, weight=1.0):
+    """Queries of two templates on some columns."""
+    draw = np.random.default_rng(seed)
+    return [
+        Filter(
+            (tuple(Range((name,), str(low), str(low + 60)) for name in names[at % 2 :]),), weight
+        )
+        for at, low in enumerate(draw.integers(0, 900, count).tolist())
+    ]
+
+
+def learned(filters):
+    """The layout that is learned from filters."""
+    return steady_keys(filters, weigh_columns(filters, NAMES))
+
+
+def judged(rows, log, present):
+    """The regret by a log whose queries are in the order of time."""
+    weights = np.zeros((len(log), SLICES))
+    for at, each in enumerate(log):
+        weights[at, at * SLICES // len(log)] = each.weight
+    return regret(rows, learned(present), log, weights, learned)
+
+
+HISTORY = asked("abc", 60, seed=1, weight=20.0)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        asked("abc", 60, seed=2, weight=20.0),
+        [*asked("abc", 58, seed=2, weight=20.0), *asked("def", 2, seed=3, weight=20.0)],
+        [*asked("abc", 59, seed=2), replace(asked("def", 1, seed=3)[0], weight=1_000_000.0)],
+        asked("def", 5, seed=3),
+        HISTORY + asked("def", 20, seed=3, weight=20.0),
+    ],
+    ids=["as before", "a template of last night", "one query, a million times", "five queries",
+         "a quarter of the log"],
+)  # fmt: skip
+def test_noise_is_no_reason_to_learn_again(rows, log):
+    """Nor are other values in the same templates."""
+    assert judged(rows, log, HISTORY) < ENOUGH
+
+
+def test_queries_that_have_changed_are_a_reason_once(rows):
+    """Half of the log asks for other columns; nothing is left to learn from it afterwards."""
+    log = HISTORY + asked("def", 60, seed=3, weight=20.0)
+
+    assert judged(rows, log, HISTORY) == ENOUGH
+    assert judged(rows, log, log[60:]) < ENOUGH / 4
+    later = log[30:] + asked("def", 30, seed=4, weight=20.0)
+    assert judged(rows, later, log[60:]) < ENOUGH / 4
+
+
+def test_no_filter_judges_a_layout_that_was_fitted_to_it():
+    """Each template is dealt in turn, so that both hands know it."""
+    log = asked("ab", 10, seed=1)
+
+    first, second = deal(log)
+
+    assert sorted([*first.asked, *second.asked]) == list(range(10))
+    assert {log[at] for at in first.asked}.isdisjoint(first.others)
+    assert {log[at] for at in second.asked}.isdisjoint(second.others)
+    assert {len(each.columns) for each in first.others} == {1, 2}
+
+
+def test_the_newer_half_of_a_log_is_learned_from():
+    """By weight; filters of the past count nothing."""
+    log = asked("ab", 4, seed=1)
+
+    late = newer(log, np.eye(4, SLICES) * [[1], [1], [1], [1]])
+
+    assert [each.weight for each in late] == [0, 0, 1, 1]

@@ -1,0 +1,83 @@
+"""What the layout of a table has cost the queries of a log, beside one that is learned from them.
+
+Both are compared as if the rows had just been clustered, so what files have lost by appends does
+not count: the upkeep of runs takes care of that. No filter judges a layout that was fitted to it.
+The filters of each template are dealt to two hands, and each hand reads the layout that is fitted
+to the other one. So a query that is asked a million times does not make a layout of its own look
+good.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zadapter.base.ranks import Ints
+from zadapter.inspection.advise.judging import SampledTable
+from zadapter.inspection.advise.new_queries import Template, template_of
+from zadapter.inspection.query_log import HOLDOUT, find_cut
+from zadapter.layout.filters import Filter, Floats, Keys
+from zadapter.planning.relearning import accumulate
+
+Fit = Callable[[Sequence[Filter]], Keys | None]
+"""Returns the layout that is fitted to filters; None: they use no column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Some of the filters of a log.
+
+    Attributes:
+        asked: Their numbers.
+        others: The other filters, as far as the newer part of the log has them.
+    """
+
+    asked: Ints
+    others: tuple[Filter, ...]
+
+
+def regret(
+    table: SampledTable, present: Keys, filters: Sequence[Filter], weights: Floats, fit: Fit
+) -> float:
+    """Return the regret of the present layout, in reads of the whole table.
+
+    Args:
+        table: The table.
+        present: The layout that it has.
+        filters: The filters of a log.
+        weights: How often queries apply each in each part of the log, shape (filters, parts), the
+            oldest part first.
+        fit: How the contender is fitted.
+    """
+    contender = np.ones(len(filters))
+    for hand in deal(newer(filters, weights)):
+        keys = fit([each for each in hand.others if each.weight > 0])
+        if keys is not None:
+            contender[hand.asked] = _read(table, keys, [filters[at] for at in hand.asked.tolist()])
+    return accumulate(_read(table, present, filters) @ weights, contender @ weights)
+
+
+def newer(filters: Sequence[Filter], weights: Floats) -> list[Filter]:
+    """Return the filters with their weights in the newer part of a log, which may be 0."""
+    begin = find_cut(weights.sum(axis=0).tolist(), HOLDOUT) or 0
+    late = weights[:, begin:].sum(axis=1).tolist()
+    return [replace(each, weight=weight) for each, weight in zip(filters, late, strict=True)]
+
+
+def deal(filters: Sequence[Filter]) -> tuple[Hand, Hand]:
+    """Deal the filters of each template to two hands in turn."""
+    dealt: dict[Template, int] = {}
+    side = np.zeros(len(filters), np.int64)
+    for at, each in enumerate(filters):
+        template = template_of(each)
+        side[at] = dealt.get(template, 0) % 2
+        dealt[template] = dealt.get(template, 0) + 1
+    of_side = [np.flatnonzero(side == number) for number in (0, 1)]
+    first, second = (tuple(filters[at] for at in each.tolist()) for each in of_side)
+    return Hand(of_side[0], second), Hand(of_side[1], first)
+
+
+def _read(table: SampledTable, keys: Keys, filters: Sequence[Filter]) -> Floats:
+    """Return the share of the rows in row groups that each filter reads of a layout."""
+    _, row_groups = table.divide_rows(keys)
+    return row_groups.shares(filters)
