@@ -9,6 +9,7 @@ import re
 import shlex
 from functools import cache
 from importlib.metadata import metadata
+from xml.etree import ElementTree as ET
 
 import pytest
 import typer
@@ -37,7 +38,6 @@ LANGUAGES = {
     *SHELLS,
     "cron",
     "dockerfile",
-    "mermaid",
     "properties",
     "python",
     "sql",
@@ -45,6 +45,8 @@ LANGUAGES = {
     "toml",
     "yaml",
 }
+SIDES = ("x", "y", "width", "height")
+SVG = "{http://www.w3.org/2000/svg}"
 PROGRAMS = {"coverage", "export", "pip", "pytest", "python", "zadapter"}
 SOURCES = ("backends/", "integration/", "tests/", "zadapter/", *(f"{name}/" for name in BACKENDS))
 WITH_GITHUB = [*DOCUMENTS, ".github/CONTRIBUTING.md", ".github/CHANGELOG.md"]
@@ -180,16 +182,38 @@ def names_of(node):
 
 def test_the_picture_shows_the_imports():
     """An arrow for each import between packages that does not follow from others."""
-    (picture,) = (
-        block.text
-        for block in EVERY
-        if block.language == "mermaid" and block.text.startswith("graph BT")
-    )
+    picture = ET.parse(ROOT / "zadapter/docs/pictures/packages.svg")
+    boxes = {
+        each.get("id"): {key: float(value) for key, value in each[0].items() if key in SIDES}
+        for each in picture.iter(f"{SVG}g")
+    }
+    drawn = set()
+    for path in picture.iter(f"{SVG}path"):
+        if path.get("id"):
+            start, _, end = path.get("id").partition("-")
+            first, *_, last = points(path.get("d"))
+            assert lies_on(first, boxes[start]) and lies_on(last, boxes[end])  # noqa: PT018
+            drawn.add((start, end))
+    loaded = {("backend", name) for name in BACKENDS}
 
-    drawn = set(re.findall(r"^ *(\w+) --> (\w+)$", picture, re.MULTILINE))
+    assert drawn == reduced(arrows()) | loaded
 
-    assert drawn == reduced(arrows())
-    assert set(re.findall(r"\.-> (\w+)$", picture, re.MULTILINE)) == set(BACKENDS)
+
+def points(path):
+    """Return the points of a line in SVG's notation."""
+    found, at = [], [0.0, 0.0]
+    for command, numbers in re.findall(r"([MLHV])([\d. ]+)", path):
+        given = [float(each) for each in numbers.split()]
+        at = {"H": [given[0], at[1]], "V": [at[0], given[0]]}.get(command, given)
+        found.append(at)
+    return found
+
+
+def lies_on(point, box):
+    """Return whether a point lies on the border of a box."""
+    across, down = point[0] - box["x"], point[1] - box["y"]
+    within = 0 <= across <= box["width"] and 0 <= down <= box["height"]
+    return within and (across in {0, box["width"]} or down in {0, box["height"]})
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, *BACKENDS])

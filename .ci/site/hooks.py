@@ -38,6 +38,10 @@ COMMANDS = "reference/commands.md"
 STYLE = "site.css"
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_LOADED = re.compile(
+    r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>"
+    r"|<\w+ class=[\"']?mermaid[^>]*>"  # for which the theme loads a script
+)
 _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):<code>~?(?:\w+\.)*?(\w[\w.]*)</code>")
 
 
@@ -46,7 +50,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, place in BESIDE_CODE.items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
         for mark, _, link in _LINK.findall((ROOT / source).read_text(encoding="utf-8")):
-            picture = _target(source, link)
+            picture = _target(source, link).removeprefix(f"{DOCS}/")
             if mark and files.get_file_from_path(picture) is None:
                 files.append(File.generated(config, picture, abs_src_path=str(ROOT / picture)))
     pages = _benchmark()
@@ -97,6 +101,13 @@ def _prose(text: str, link_on_site: Callable[[re.Match[str]], str]) -> str:
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - MkDocs names them
     """Show the roles of docstrings as code."""
     return _ROLE.sub(r"<code>\1</code>", html)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - MkDocs names them
+    """Refuse what a browser would load from another host: a reader may reach this one alone."""
+    if loaded := next((tag for tag in _LOADED.findall(output) if "canonical" not in tag), None):
+        raise ValueError(f"{page.file.src_uri} loads from another host: {loaded}")
+    return output
 
 
 @cache
