@@ -5,9 +5,11 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pyspark
 import pytest
@@ -15,7 +17,8 @@ from deltalake import DeltaTable
 
 from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
-from integration.kit.witnesses import FILES, delta_table, of_delta, of_files
+from integration.kit.witnesses import FILES, delta_table, of_delta, of_files, rows
+from zadapter.base.printable import abridge
 
 ROWS = 60_000
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -35,6 +38,23 @@ except PySparkException as error:
     message = str(error)
 print(json.dumps([row.version, row.rows_added, row.share_after < row.share_before, message]))
 """
+ENDED = """
+import os, sys
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+try:
+    spark.sql(
+        "CALL zadapter.system.optimize(table => 'lake/events', by => array('a'), force => true, "
+        "target_file_size => '2KB', max_job_bytes => '1KB')"
+    ).collect()
+except PySparkException as error:
+    print(error, flush=True)
+os._exit(0)  # PySpark would try for ten minutes to tell the server that it has the answer
+"""
+PARTITIONS = 60
+"""Each is a job and a commit of its own: Ctrl-C comes between the first and the last."""
 OPTIMIZE = (
     "CALL zadapter.system.optimize(table => 'delta.`{}`', by => array('a'), "
     "target_file_size => '64KB');"
@@ -91,11 +111,11 @@ def test_clients_of_thrift_and_connect(user):
 
     with served(user, "--port", thrift, "--connect-port", connect, ports=(thrift, connect)):
         printed = user.python(CONNECT, f"sc://{HOST}:{connect}")
-        version, rows, saved, message = json.loads(printed)
+        version, added, saved, message = json.loads(printed)
         code, printed, errors = beeline(user, thrift, OPTIMIZE.format(tables["visits"]))
         failed = beeline(user, thrift, "CALL zadapter.system.analyze('lake/none');")
 
-    assert (version, rows, saved) == (FILES, ROWS, True)  # one run: CALL ran once
+    assert (version, added, saved) == (FILES, ROWS, True)  # one run: CALL ran once
     assert "lake/none" in message
     assert code == 0, errors
     header, row = printed.strip().splitlines()[:2]
@@ -106,6 +126,34 @@ def test_clients_of_thrift_and_connect(user):
     for name, table in tables.items():
         assert of_delta(str(table)) == of_files(DeltaTable(table).file_uris()) == before[name]
         assert largest_overlap(table) <= 2  # a value may lie on a bound
+
+
+@pytest.mark.slow
+def test_a_client_of_connect_sees_how_ctrl_c_ended_its_call(user):
+    """It names the versions that the table's history has, and no row is lost."""
+    thrift, connect = free_port(), free_port()
+    table = str(user.folder / "lake" / "events")
+    parts = pa.array([i % PARTITIONS for i in range(ROWS)])
+    every = rows(ROWS).append_column("p", parts)
+    for start in range(0, ROWS, ROWS // 2):
+        part = every.slice(start, ROWS // 2)
+        deltalake.write_deltalake(table, part, mode="append", partition_by=["p"])
+    before, first = of_delta(table), DeltaTable(table).version() + 1
+
+    with served(user, "--port", thrift, "--connect-port", connect, ports=(thrift, connect)):
+        client = subprocess.Popen(
+            [sys.executable, "-c", ENDED, f"sc://{HOST}:{connect}"], cwd=user.folder,
+            env=user.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        wait_for(client, lambda: DeltaTable(table).version() >= first)
+    with client:
+        printed = client.communicate()[0]
+
+    last = DeltaTable(table).version()
+    assert first <= last < first + PARTITIONS - 1  # it was ended
+    committed = abridge(range(first, last + 1))
+    assert f"interrupted; versions committed by this call: {committed}" in printed
+    assert of_delta(table) == before
 
 
 @pytest.mark.slow

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from zadapter.backend.builds import Build, minor
 from zadapter.backend.plugins import formats
 
-SUITES = ("contract", "placement", "stories")
-"""The contract of backends, where rows are placed, and users' stories."""
+SUITES = ("contract", "placement", "procedures", "stories")
+"""The contract of backends, where rows are placed, procedures of SQL, and users' stories."""
+PLAIN = ("placement", "procedures")
+"""The suites that need no library: plain Parquet is enough."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,10 @@ class Cell:
 
     @property
     def suites(self):
-        """The suites that can run: without a library, rows are placed in plain Parquet alone."""
-        return SUITES if self.versions else ("placement",)
+        """The suites that can run; Spark has procedures since 4.0."""
+        can_run = SUITES if self.versions else PLAIN
+        is_old = minor(self.spark) < "4.0"
+        return tuple(each for each in can_run if not (is_old and each == "procedures"))
 
     @property
     def builds(self):

@@ -15,7 +15,7 @@ from tests.kit.checkout import ROOT, python_path
 CACHE = Path.home() / ".cache" / "zadapter" / "matrix"
 _PACKAGES = (
     *("filelock", "numpy", "pyarrow", "rich", "tomli", "typer", "obstore", "pandas"),
-    *("pyiceberg[sql-sqlite]", "pytest", "hypothesis", "moto[server]"),
+    *("deltalake", "pyiceberg[sql-sqlite]", "pytest", "hypothesis", "moto[server]"),
     *("setuptools", "editables"),
 )
 """What zadapter and the suites import, and what an editable install needs, besides PySpark."""

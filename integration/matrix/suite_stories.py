@@ -14,7 +14,9 @@ import zadapter
 from integration.kit.lakes import interrupted
 from integration.kit.network import HOST
 from integration.kit.servers import answers, free_port, wait_for
+from zadapter.backend.builds import minor
 from zadapter.backend.plugins import formats, load
+from zadapter.errors import SessionError
 from zadapter.rewrite import self_test
 from zadapter.spark.compat.spark_api import keys_of_partitions
 from zadapter.spark.library_builds import describe_untested
@@ -210,6 +212,15 @@ def test_the_releases_are_tested_ones(spark, cell, name):
 
     assert describe_untested(spark, load(name).format) is None
     assert self_test.passes(load(name), spark)
+
+
+def test_procedures_of_sql(spark, cell):
+    """Spark 3.5 has none, and the error says how to call zadapter there."""
+    if minor(cell.spark) >= "4.0":
+        pytest.skip("the suite of procedures has them")
+
+    with pytest.raises(SessionError, match=r"4\.0 or later, or call zadapter in Python"):
+        zadapter.register_procedures(spark)
 
 
 def test_spark_finds_the_partition_of_each_number(spark):

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import zadapter
 from zadapter.api.procedures import NESTED_TYPES, PROCEDURES, PYTHON_ONLY
 from zadapter.base.interrupts import interruptible
-from zadapter.errors import UsageError
+from zadapter.errors import ConflictError, ReportError, UnknownOutcomeError, UsageError
 from zadapter.spark import procedure_calls
 from zadapter.spark.jvm.gateway import jvm_of
 from zadapter.spark.procedure_calls import Procedure
@@ -143,10 +143,16 @@ def test_every_parameter_has_its_type():
     assert [each for each in texts if "str" not in taken[each]] == []
 
 
-def test_other_names_are_refused(spark, sql):
-    """A procedure that there is not, and a catalog that the user has already."""
-    with pytest.raises(AnalysisException, match=r"`zadapter`\.`system`\.`optimise`"):
+def test_other_names_are_refused(sql):
+    """The error of a procedure or an argument that there is not names those that there are."""
+    with pytest.raises(IllegalArgumentException, match=r"zadapter\.system\.optimise.*, optimize,"):
         sql.sql("CALL zadapter.system.optimise('t')")
+    with pytest.raises(AnalysisException, match=r"`keys`.*mean.*`by`"):
+        sql.sql("CALL zadapter.system.optimize('t', keys => array('a'))")
+
+
+def test_another_catalog_stays(spark):
+    """A session's own catalog of the same name is not replaced."""
     other = spark.newSession()
     other.conf.set("spark.sql.catalog.zadapter", "com.example.Catalog")
     with pytest.raises(UsageError, match=r"com\.example\.Catalog"):
@@ -293,7 +299,7 @@ def test_a_thread_that_cannot_start_fails_its_statement(monkeypatch):
     calls = procedure_calls.Calls()
     take(monkeypatch, calls, [failing, after])
 
-    assert failing.failures == ["RuntimeError: can't start new thread"]
+    assert failing.failures == ["RuntimeError: can't start new thread [committed: no]"]
     assert ran == [after]
     assert failing not in calls.running
 
@@ -314,6 +320,13 @@ def test_a_second_registration_repairs_the_first(sql):
     assert alive is not repaired is calls.taker
 
 
+def third_job_failed():
+    """Return an error of Python's own after a commit, as a run raises it."""
+    error = KeyError("k")
+    error.__notes__ = ["Versions committed by this call: [7]"]
+    return error
+
+
 class TextlessError(Exception):
     """An error whose text cannot be had."""
 
@@ -327,10 +340,14 @@ class TextlessError(Exception):
     [
         (UsageError("no column \udcff"), r"no column \\udcff"),
         (TextlessError(), "TextlessError: it has no text"),
+        (ConflictError("slow"), r"slow \[committed: no; retryable: yes\]$"),
+        (ReportError("version 7"), r"version 7 \[committed: yes; retryable: no\]$"),
+        (UnknownOutcomeError("t", "c0ffee"), r"c0ffee .* \[committed: unknown, .* history; ret"),
+        (third_job_failed(), r"call: \[7\] \[committed: unknown, .* history\]$"),
     ],
 )
 def test_an_error_with_any_text_answers(sql, error, says):
-    """Such as the name of a file that is no UTF-8: the statement does not wait forever."""
+    """Also with a file's name that is no UTF-8: its statement ends, and says what was committed."""
 
     def run(*_):
         raise error

@@ -147,10 +147,11 @@ def _procedure(
                 raise UsageError(f"{parameter} is NULL; expected a value")
         return rows(function(**_arguments(name, given), spark=session))
 
+    declared = ", ".join(map(_declare, parameters))
     return Procedure(
         name=name,
-        description=_describe(function),
-        parameters=", ".join(map(_declare, parameters)),
+        description=f"{_describe(function)} Arguments: {declared.replace('`', '')}",
+        parameters=declared,
         columns=columns,
         run=run,
     )

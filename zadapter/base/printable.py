@@ -37,3 +37,8 @@ def abridge(items: Iterable[object], separator: str = ", ") -> str:
     texts = list(map(str, items))
     shown = separator.join(texts[:MOST])
     return f"{shown} and {len(texts) - MOST:,} more" if len(texts) > MOST else shown
+
+
+def append_notes(text: str, error: BaseException) -> str:
+    """Return the text of an error with its notes, such as what was committed before."""
+    return ". ".join([text, *map(str, getattr(error, "__notes__", []))])

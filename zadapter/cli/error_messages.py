@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from zadapter.base.interrupts import Interrupted, terminate
 from zadapter.base.java_errors import first_line
+from zadapter.base.printable import append_notes
 from zadapter.base.secrets import mask_secrets
 from zadapter.cli.results import Result, printable
 from zadapter.errors import ReportError, UsageError, ZadapterError
@@ -129,12 +130,7 @@ def message_of(error: Exception) -> str:
         return mask_secrets(str(error))
     name = type(error).__name__
     text = f"{name}: {first_line(error)} (repeat the call in Python for the traceback)"
-    return mask_secrets(_append_notes(text, error))
-
-
-def _append_notes(text: str, error: BaseException) -> str:
-    """Return the text of an error with its notes, such as what was committed before."""
-    return ". ".join([text, *map(str, getattr(error, "__notes__", []))])
+    return mask_secrets(append_notes(text, error))
 
 
 def _complain(text: str) -> None:

@@ -18,6 +18,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from zadapter.base.interrupts import Interrupted, Watch, ignoring_errors, watching
+from zadapter.base.outcome import stating
+from zadapter.base.printable import append_notes
 from zadapter.base.secrets import mask_secrets
 from zadapter.errors import SessionError, UsageError, ZadapterError
 from zadapter.spark.compat.spark_api import to_python_session
@@ -58,6 +60,8 @@ class Calls:
     """Held while a call begins, and while calls are ended."""
 
 
+_COMMITTED = {True: "yes", False: "no", None: "unknown, look at the table's history"}
+_RETRYABLE = {True: "yes", False: "no"}
 _ENDED = "zadapter's procedures have ended; call zadapter.register_procedures() again"
 by_jvm: WeakKeyDictionary[Any, Calls] = WeakKeyDictionary()
 """What this process runs, by the JVM."""
@@ -130,7 +134,7 @@ def _begin(request: Any, calls: Calls) -> None:
             thread.start()
     except Exception as error:  # noqa: BLE001 - the statement has it
         calls.running.pop(request, None)
-        _fail(request, error)
+        _fail(request, error, began=False)
 
 
 def _answer(request: Any, calls: Calls, watch: Watch) -> None:
@@ -148,27 +152,33 @@ def _answer(request: Any, calls: Calls, watch: Watch) -> None:
 def _run(request: Any, procedure: Procedure, watch: Watch) -> Sequence[Mapping[str, Any]]:
     context = SparkContext._active_spark_context  # noqa: SLF001 - there is no public way
     if context is None:
-        raise SessionError("the Spark session of the statement is stopped")
+        with stating():
+            raise SessionError("the Spark session of the statement is stopped")
     procedure_catalog.use_properties(context, request)
     session = to_python_session(context, request.session())
     with activate(session), watching(watch):
         return procedure.run(session, json.loads(request.arguments()))
 
 
-def _fail(request: Any, error: BaseException) -> None:
+def _fail(request: Any, error: BaseException, *, began: bool = True) -> None:
     """Answer with an error, whatever its text: a statement without an answer waits forever."""
     is_usage = isinstance(error, UsageError)
     with ignoring_errors():  # the JVM may be gone
         try:
-            text = _message(error).encode(errors="backslashreplace").decode()
+            text = _message(error, began).encode(errors="backslashreplace").decode()
             request.fail(text, is_usage)
         except Exception:  # noqa: BLE001 - also one whose text cannot be had
             request.fail(f"{type(error).__name__}: it has no text that Spark can show", is_usage)
 
 
-def _message(error: BaseException) -> str:
-    """Return the text of an error for a statement."""
-    if isinstance(error, ZadapterError | Interrupted):
+def _message(error: BaseException, began: bool) -> str:
+    """Return the text of an error for a statement, with what its attributes are in Python."""
+    if isinstance(error, Interrupted):
         return mask_secrets(str(error))
+    committed = _COMMITTED[getattr(error, "committed", None) if began else False]
+    if isinstance(error, ZadapterError):
+        retryable = _RETRYABLE[error.retryable]
+        return f"{mask_secrets(str(error))} [committed: {committed}; retryable: {retryable}]"
     _logger.error("a procedure failed", exc_info=error)
-    return mask_secrets(f"{type(error).__name__}: {error}")
+    text = append_notes(f"{type(error).__name__}: {error}", error)
+    return f"{mask_secrets(text)} [committed: {committed}]"

@@ -9,11 +9,13 @@ import java.util.Collections;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Properties;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedTransferQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -83,15 +85,37 @@ public final class ZadapterCatalog implements ProcedureCatalog {
   public UnboundProcedure loadProcedure(Identifier identifier) {
     Object found = PROCEDURES.get(identifier.name().toLowerCase());
     if (found == null || !isOwn(identifier.namespace())) {
-      throw new IllegalArgumentException(
-          "there is no procedure " + identifier + "; expected one of: "
-              + NAMESPACE + "." + String.join(", " + NAMESPACE + ".", PROCEDURES.keySet()));
+      throw new UnknownProcedure(name, identifier);
     }
     return (UnboundProcedure) found;
   }
 
   private static boolean isOwn(String[] namespace) {
     return namespace.length == 1 && namespace[0].equalsIgnoreCase(NAMESPACE);
+  }
+
+  /** An error of Spark's own kind, since Spark hides the text of others. */
+  static final class UnknownProcedure extends IllegalArgumentException implements SparkThrowable {
+    private final String routine;
+
+    UnknownProcedure(String catalog, Identifier identifier) {
+      super(
+          "there is no procedure " + catalog + "." + identifier + "; those of " + catalog + "."
+              + NAMESPACE + " are " + String.join(", ", new TreeSet(PROCEDURES.keySet())));
+      this.routine = catalog + "." + identifier;
+    }
+
+    public String getCondition() {
+      return "ROUTINE_NOT_FOUND";
+    }
+
+    public String getErrorClass() {
+      return getCondition();
+    }
+
+    public Map getMessageParameters() {
+      return Collections.singletonMap("routineName", routine);
+    }
   }
 
   /** A statement that waits for its answer. */
