@@ -34,6 +34,8 @@ PLACES = {
     DOCS: "index.md",
     BENCHMARK: "benchmark/index.md",
 }
+DETAILS = ("reference/api/", "internals/", "benchmark/")
+"""Pages that the search lists after those that solve a task."""
 COMMANDS = "reference/commands.md"
 STYLE = "site.css"
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -65,6 +67,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links between files of the repository lead to the pages of the site."""
     here = page.file.src_uri
+    if here.startswith(DETAILS):
+        page.meta["search"] = {"boost": 0.5}
     parts_of = dict.fromkeys(_benchmark().texts, BENCHMARK)
     sources = parts_of | {place: source for source, place in BESIDE_CODE.items()}
     source = sources.get(here, f"{DOCS}/{here}")
