@@ -1,7 +1,10 @@
 """Whoever has queries gets a layout for them, and what was promised is what they read."""
 
+import itertools
+import json
 import random
 import re
+from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote, urlparse
 
@@ -291,6 +294,26 @@ class Advised:
         files = backend.files(backend.snapshot(table))
         return {each and each[:ID] for each in files["layout"].to_pylist()}
 
+    @pytest.mark.slow
+    def test_readers_meet_both_ends_of_a_column_first(self, lakes):
+        """So the last rows of an order, and the first ones, are found in few files."""
+        rows = self.rows(lakes, 20_000)
+        table, asked = lakes.make(self.format, rows, files=4), self.asked(lakes)
+        zadapter.optimize(table, by=["t"], target_file_size="64KB", **asked)
+
+        last, first, *others = self.listed(lakes, table)
+
+        t = rows.agg(F.min("t"), F.max("t")).first()
+        assert len(others) > 6
+        assert [min_of(first), max_of(last)] == list(t)
+        found = [max_of(path) for path in others]
+        rising = sum(one < other for one, other in itertools.pairwise(found))
+        assert 1 < rising < len(found) - 2
+
+    def listed(self, lakes, table):
+        """The live files in the order in which readers meet them: of their names."""
+        return sorted(self.paths(lakes, table))
+
     def test_what_is_no_log_of_the_table_is_refused(self, lakes):
         """With the reasons why its queries do not count."""
         table, asked = lakes.make(self.format, self.rows(lakes, 1_000)), self.asked(lakes)
@@ -334,6 +357,16 @@ def bounds_of(path):
     return pa.Table.from_pylist(found)
 
 
+def min_of(path):
+    """The lowest ``t`` of a file."""
+    return min(bounds_of(path)["t_min"].to_pylist())
+
+
+def max_of(path):
+    """The highest ``t`` of a file."""
+    return max(bounds_of(path)["t_max"].to_pylist())
+
+
 def met(text):
     """A condition on bounds: whether rows of a row group may meet a condition of `queries`."""
     text = re.sub(r"(\w+) = (\d+)", r"\1_min <= \2 AND \1_max >= \2", text)
@@ -359,6 +392,13 @@ class TestDelta(Advised):
 
     format = "delta"
     deletes: ClassVar = {"enableDeletionVectors": "true"}
+
+    def listed(self, lakes, table):
+        """The files in the order of the commit, which is that of names; DataFusion reads so."""
+        log = max(Path(table, "_delta_log").glob("*.json")).read_text("utf-8").splitlines()
+        adds = [each["add"]["path"] for each in map(json.loads, log) if "add" in each]
+        assert adds == sorted(adds)
+        return [str(Path(table, path)) for path in adds]
 
     def delete(self, lakes, table, where):
         lakes.sql(f"DELETE FROM delta.`{table}` WHERE {where}")

@@ -1,6 +1,7 @@
 """Where a layout sends rows: down a tree, then to a file."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,34 @@ def test_a_tree_by_hand(root, number, text, leaf, file, place):
     assert found.tolist() == [leaf]
     assert assign.files(BY_HAND, found, np.array([0])).tolist() == [file]
     assert assign.leaf_positions(BY_HAND, found).tolist() == [place]
+
+
+@pytest.mark.parametrize("counts", [[1], [2], [3], [8], [13], [64], [5, 1, 16], [0, 3, 0]])
+def test_names_number_the_files_of_each_root(counts):
+    """Each file once, those of a root together, its last and its first file first."""
+    ends = np.cumsum(counts)
+    layout = replace(BY_HAND, roots=tuple((str(n),) for n in range(len(counts))), levels=(),
+                     first_file=(ends - counts).astype(np.int32), order=None,
+                     width=np.array(counts, np.int32))  # fmt: skip
+
+    numbers = assign.name_numbers(layout)
+
+    assert sorted(numbers.tolist()) == list(range(sum(counts)))
+    for count, end in zip(counts, ends.tolist(), strict=True):
+        mine = np.argsort(numbers)[end - count : end]
+        assert sorted(mine.tolist()) == list(range(end - count, end))
+        assert mine[:2].tolist() == [end - 1, end - count][:count]
+
+
+@pytest.mark.parametrize("start", [0, 20, 48])
+def test_the_files_that_are_read_first_are_spread_over_any_part(start):
+    """Of 16 files in a row, the first four that readers meet lie in three quarters at least."""
+    layout = replace(BY_HAND, roots=((),), levels=(), first_file=np.zeros(1, np.int32),
+                     order=None, width=np.array([64], np.int32))  # fmt: skip
+
+    read = [at for at in np.argsort(assign.name_numbers(layout)) if start <= at < start + 16]
+
+    assert len({(at - start) // 4 for at in read[:4]}) >= 3
 
 
 def test_rows_of_a_heavy_leaf_are_dealt_out():

@@ -63,7 +63,7 @@ def sent(placed):
 def assert_same(found, placed, layout, table, names, root_of=None):
     """Compare what Spark computed, ordered like *table*, with the specification."""
     place, first, beyond = expected(layout, table, names, root_of)
-    file = found["to"].to_numpy()
+    file = np.argsort(assign.name_numbers(layout))[found["to"].to_numpy()]
     wrong = found[placed.position].to_numpy() != place
     assert not wrong.any(), (names, table.select(names).filter(pa.array(wrong))[:3].to_pylist())
     assert ((first <= file) & (file < beyond)).all()

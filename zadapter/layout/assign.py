@@ -49,6 +49,31 @@ def files(layout: Layout, leaf: Ints, salt: Ints) -> Ints:
     return np.asarray(layout.first_file[leaf] + salt % layout.width[leaf], np.int64)
 
 
+def name_numbers(layout: Layout) -> Ints:
+    """Return the number that the name of each file has: the place at which readers meet it.
+
+    Readers that stop early, as for ``ORDER BY ts DESC LIMIT 10``, read files in the order of their
+    names. So the last and the first file of each root come first, which hold the ends of its
+    columns. The others follow by the reversed bits of their numbers: of any part of the curve, the
+    first files that are read are spread over it.
+    """
+    numbers = np.arange(layout.files)
+    first = layout.first_file.reshape(len(layout.roots), -1).min(axis=1)
+    for start, count in zip(first.tolist(), layout.grain().tolist(), strict=True):
+        numbers[start : start + count] = start + _mix(count)
+    return numbers
+
+
+def _mix(count: int) -> Ints:
+    """Return the place of each of some files: the last, the first, then by reversed bits."""
+    at, bits = np.arange(count), max(0, count - 1).bit_length()
+    key = np.zeros(count, np.int64)
+    for bit in range(bits):
+        key |= (at >> bit & 1) << (bits - 1 - bit)
+    key[:1], key[-1:] = -1, -2
+    return np.argsort(np.argsort(key))
+
+
 def leaf_positions(layout: Layout, leaf: Ints) -> Ints:
     """Return the position of each row's leaf among all leaves."""
     return np.asarray(layout.places[leaf], np.int64)

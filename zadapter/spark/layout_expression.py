@@ -33,6 +33,7 @@ from zadapter.base.key_types import (
 )
 from zadapter.base.names import NameParts, quote, text_literal
 from zadapter.base.ranks import rank
+from zadapter.layout import assign
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 from zadapter.spark.jvm.spark_classes import expression, select_columns, with_column
@@ -47,7 +48,7 @@ class KeyedRows:
 
     Attributes:
         rows: The rows.
-        file: The number of each row's file.
+        file: The number of each row's file, as its name will have it.
         position: Name of the column that orders rows within a file.
         added: Names of the additional columns.
     """
@@ -124,14 +125,18 @@ def _add_file(rows: DataFrame, layout: Layout, token: str) -> KeyedRows:
     """Number the file of each row: one of those of its leaf, by the salt if there are several."""
     position, name, salt = f"place-{token}", f"file-{token}", f"salt-{token}"
     node, leaf_at = quote((position,)), np.argsort(layout.places)
-    file = f"get({_integers(layout.first_file[leaf_at].tolist())}, {node})"
+    first, numbers = layout.first_file[leaf_at], assign.name_numbers(layout)
     if not _is_shared(layout):
-        file_number = Column(expression(rows.sparkSession, file))
-        return KeyedRows(rows, file_number, position, (position,))
+        # leaves of a root without files have no rows
+        of_leaf = numbers[np.minimum(first, layout.files - 1)]
+        file = f"get({_integers(of_leaf.tolist())}, {node})"
+        return KeyedRows(rows, Column(expression(rows.sparkSession, file)), position, (position,))
     width = f"get({_integers(layout.width[leaf_at].tolist())}, {node})"
-    salted = f"{file} + CAST(pmod({quote((salt,))}, {width}) AS int)"
+    file = (
+        f"get({_integers(first.tolist())}, {node}) + CAST(pmod({quote((salt,))}, {width}) AS int)"
+    )
     # the place alone does not determine a salted file number, so it is shuffled with the rows
-    rows = with_column(rows, name, salted).drop(salt)
+    rows = with_column(rows, name, f"get({_integers(numbers.tolist())}, {file})").drop(salt)
     return KeyedRows(rows, F.col(name), position, (position, name))
 
 

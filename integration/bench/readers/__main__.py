@@ -8,14 +8,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from integration.bench.readers import joins, pages, seconds, sizes, top
+from integration.bench.readers import joins, pages, sizes, top
 
 PARTS = {
     "top": top.main,
     "joins": joins.main,
     "sizes": sizes.main,
     "pages": pages.main,
-    "seconds": seconds.main,
 }
 
 

@@ -1,7 +1,9 @@
 """Tables of files in a given order, and what DuckDB reads of them."""
 
 import json
+import os
 import re
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,13 +42,20 @@ def connect():
     return connection
 
 
-def read(connection, query, folder):
-    """Run a query, in which ``{}`` is the table, and return what it read."""
-    profile = folder.parent / "profile.json"
+def read(connection, query, files):
+    """Run a query, in which ``{}`` is the table, and return what it read.
+
+    Args:
+        connection: DuckDB.
+        query: The query.
+        files: The folder of the files, or their paths.
+    """
+    paths = [f"{files}/*.parquet"] if isinstance(files, Path) else list(files)
+    profile = Path(tempfile.gettempdir()) / f"profile-{os.getpid()}.json"
     connection.execute("PRAGMA enable_profiling = 'json'")
     connection.execute(f"PRAGMA profiling_output = '{profile}'")
     start = time.process_time()
-    connection.execute(query.format(f"read_parquet('{folder}/*.parquet')")).fetchall()
+    connection.execute(query.format(f"read_parquet({paths!r})")).fetchall()
     seconds = time.process_time() - start
     connection.execute("PRAGMA disable_profiling")
     found = json.loads(profile.read_text())

@@ -1,123 +1,213 @@
-"""Seconds of DuckDB for other queries of a log's templates, and for full scans, by layout.
+"""Seconds of DuckDB and Spark on tables that ``optimize`` has written, by layout.
 
-Layouts are fitted to a sample as ``integration.bench.logs`` does, and all rows are written.
+Each table is a Delta table: a plain copy, by columns that somebody picked, by the three most
+filtered columns of a log, and by ``by="auto"`` for that log. Queries of the same templates with
+other parameters are asked of all tables in turn, query by query, so that other work on the machine
+slows all of them. Of the rounds of each query, the median counts.
+
+DuckDB gets the files that the table's log does not exclude, as an extension for Delta does.
 """
 
+import argparse
+import os
 import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-import zadapter.spark
-from integration.bench import logs
+import zadapter
+from integration.bench.logs import case
 from integration.bench.readers.files import connect, read
-from integration.bench.tables.logs import LOGS, NEWER, SELECTIVE
+from integration.bench.session import session
+from integration.bench.tables.logs import LOGS, NEWER, OLDER, SELECTIVE
 from integration.bench.tables.workloads import WORKLOADS
-from zadapter.inspection.advise.choice import keys_in_turn, learn_keys, weigh_columns
-from zadapter.layout import assign
-from zadapter.layout.build import fit
-from zadapter.layout.layout import Request
-from zadapter.planning.options import ROW_GROUPS
+from zadapter.inspection.advise.choice import keys_in_turn, weigh_columns
 
-FILES, SCALE, ROUNDS = 64, 0.1, 3
-TABLES = ("tpch", "tpcds", "ssb", "selective")
+ROUNDS, SCANS = 3, 5
+"""Times that each query is asked, and that a table is scanned."""
+QUERIES = 2
+"""Queries of each template."""
+COPY, HAND_PICKED, IN_TURN, AUTO = "a copy", "hand-picked", "most filtered, in turn", "by=auto"
 QUERY = "SELECT count(hash(COLUMNS(*))) FROM {}"
-COPY, HAND_PICKED = "a copy", "hand-picked"
 
 
-def ordered(case, table, keys):
-    """Return the rows in the order of a layout, and the number of rows of each file."""
-    if keys is None:
-        return table, np.bincount(np.arange(len(table)) * FILES // len(table))
-    at = [case.columns.index((name,)) for name in keys.weights]
-    request = Request(
-        columns=tuple(case.columns[n] for n in at),
-        weights=tuple(keys.weights.values()),
-        target_file_size=1 << 20,
-        row_groups=ROW_GROUPS,
-        filters=keys.filters,
-    )
-    some = pa.array(np.arange(0, len(case.ranks), max(1, len(case.ranks) // 40_000)))
-    sample = [case.values[n].take(some) for n in at]
-    layout = fit(request, sample, [()], np.zeros(len(some), np.int64), [FILES])
-    values = [table[name].combine_chunks() for name in keys.weights]
-    leaf = assign.leaves(layout, values, np.zeros(len(table), np.int64))
-    file = assign.files(layout, leaf, np.arange(len(table)))
-    order = np.lexsort((assign.leaf_positions(layout, leaf), file))
-    return table.take(pa.array(order)), np.bincount(file)
+@dataclass(frozen=True)
+class Table:
+    """A Delta table, and the location, size and rows of each of its files."""
+
+    path: str
+    files: tuple[str, ...]
+    bytes: int
+    rows: int
+
+    @classmethod
+    def of(cls, path: str, spark: SparkSession) -> "Table":
+        """Return a table as it is."""
+        found = zadapter.files(path, spark=spark)
+        size, rows = (sum(found[name].to_pylist()) for name in ("size", "rows"))
+        return cls(path, tuple(found["path"].to_pylist()), size, rows)
 
 
-def write(table, counts, folder):
-    """Write the rows of each file."""
-    folder.mkdir()
-    start = 0
-    for at, count in enumerate(counts.tolist()):
-        rows = table.slice(start, count)
-        groups = max(1, -(-count // ROW_GROUPS))
-        pq.write_table(rows, folder / f"{at:04}.parquet", groups, write_page_index=True)
-        start += count
-    return folder
+@dataclass(frozen=True)
+class Asked:
+    """What a query costs on a table.
+
+    Attributes:
+        rows: Rows in the files that the log does not exclude.
+        row_groups: Row groups of these files that DuckDB reads.
+        bytes: Bytes that DuckDB reads.
+        seconds: Core seconds and seconds of DuckDB, and of Spark.
+    """
+
+    rows: int
+    row_groups: int
+    bytes: int
+    seconds: tuple[float, float, float, float]
 
 
-def compared(case, name, folder):
-    """Return what each layout reads for the queries and for a full scan: seconds and bytes."""
-    table = ds.dataset(WORKLOADS[name].data(folder, SCALE), format="parquet").to_table()
-    # PyArrow sorts no views
-    plain = [f.with_type(pa.string()) if f.type == pa.string_view() else f for f in table.schema]
-    table = table.cast(pa.schema(plain))
-    older = [each for _, each in case.older]
-    weights = weigh_columns(older, case.columns)
-    layouts = {
-        COPY: None,
-        HAND_PICKED: case.hand_picked,
-        "most filtered, in turn": keys_in_turn(weights),
-        "learned": learn_keys(older, weights),
+class Engines:
+    """DuckDB and Spark on two cores."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark, self._duckdb = spark, connect()
+        jvm = spark.sparkContext._jvm  # noqa: SLF001 - no public door
+        self._java = int(jvm.java.lang.ProcessHandle.current().pid())
+
+    def ask(self, table: Table, condition: str | None) -> Asked:
+        """Ask for the rows that match, by both engines, with the same answer."""
+        files, rows = table.files, table.rows
+        if condition is not None:
+            kept = zadapter.files(table.path, where=condition, spark=self._spark)
+            files, rows = tuple(kept["path"].to_pylist()), sum(kept["rows"].to_pylist())
+        begun = time.perf_counter()
+        scanned = read(self._duckdb, _sql(condition), files) if files else None
+        wall = time.perf_counter() - begun if files else 0.0
+        spark = _timed(lambda: self._by_spark(table, condition), self._java)
+        if scanned is None:
+            return Asked(0, 0, 0, (0.0, 0.0, *spark))
+        return Asked(rows, scanned.row_groups, scanned.bytes, (scanned.seconds, wall, *spark))
+
+    def _by_spark(self, table: Table, condition: str | None) -> None:
+        rows = self._spark.read.format("delta").load(table.path)
+        found = rows if condition is None else rows.where(condition)
+        found.agg(F.count_if(F.hash(*rows.columns).isNotNull())).first()
+
+
+def _sql(condition: str | None) -> str:
+    if condition is None:
+        return QUERY
+    return f"{QUERY} WHERE {condition.replace('TIMESTAMP_NTZ', 'TIMESTAMP')}"
+
+
+def _timed(work: Callable[[], None], process: int) -> tuple[float, float]:
+    """Return the core seconds of a process and the seconds that some work takes."""
+    before, begun = _core_seconds(process), time.perf_counter()
+    work()
+    return _core_seconds(process) - before, time.perf_counter() - begun
+
+
+def _core_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def written(name: str, spark: SparkSession, folder: Path, scale: float, files: int) -> dict:
+    """Return the tables of a workload by layout."""
+    found = case(spark, name, folder, scale)
+    older = [each for _, each in found.older]
+    by = {
+        HAND_PICKED: {"by": found.hand_picked},
+        IN_TURN: {"by": keys_in_turn(weigh_columns(older, found.columns))},
+        AUTO: {"by": "auto", "queries": _log(name).filters(OLDER)},
     }
-    made = {
-        layout: write(*ordered(case, table, keys), folder / f"{name}-{layout}".replace(" ", "-"))
-        for layout, keys in layouts.items()
-    }
-    log = (LOGS | SELECTIVE)[name]
-    texts = log.filters(NEWER)[: ROUNDS * len(log.templates)]
-    texts = [text.replace("TIMESTAMP_NTZ", "TIMESTAMP") for text in texts]
-    connection = connect()
-    asked = [f"{QUERY} WHERE {text}" for text in texts]
-    # in turn, so that other work on the machine slows all of them
-    reads = {layout: [] for layout in made}
-    for text in asked:
-        for layout, files in made.items():
-            reads[layout].append(read(connection, text, files))
-    scans = {layout: [] for layout in made}
-    for _ in range(5):
-        for layout, files in made.items():
-            scans[layout].append(read(connection, QUERY, files).seconds)
-    return {
-        layout: (
-            sum(each.seconds for each in reads[layout]),
-            sum(each.bytes for each in reads[layout]),
-            float(np.median(scans[layout])),
-            sum(path.stat().st_size for path in made[layout].iterdir()),
-        )
-        for layout in made
-    }
+    rows = spark.read.parquet(str(WORKLOADS[name].data(folder, scale)))
+    tables = {}
+    for layout in (COPY, *by):
+        path = str(folder / f"{name}-{layout}".replace(" ", "-"))
+        rows.repartition(files).write.format("delta").save(path)
+        if layout != COPY:
+            target = tables[COPY].bytes // files
+            done = zadapter.optimize(path, target_file_size=target, spark=spark, **by[layout])
+            print(f"{name}, {layout}: {done.plan.columns}", flush=True)
+        tables[layout] = Table.of(path, spark)
+    return tables
 
 
-def main(_, __):
-    """Print the table."""
-    spark = zadapter.spark.session()
+def compared(
+    engines: Engines, tables: Mapping[str, Table], conditions: Sequence[str | None], rounds: int
+) -> dict[str, list[Asked]]:
+    """Return what each query costs on each table: of its rounds, the median seconds."""
+    costs: dict[str, list[Asked]] = {layout: [] for layout in tables}
+    for text in conditions:
+        for table in tables.values():  # the first query of a text compiles it
+            engines.ask(table, text)
+        found = [{layout: engines.ask(table, text) for layout, table in tables.items()}
+                 for _ in range(rounds)]  # fmt: skip
+        for layout in tables:
+            each = [one[layout] for one in found]
+            medians = np.median([one.seconds for one in each], axis=0)
+            costs[layout].append(Asked(each[0].rows, each[0].row_groups, each[0].bytes,
+                                       tuple(medians.tolist())))  # fmt: skip
+    return costs
+
+
+def _log(name: str):
+    return (LOGS | SELECTIVE)[name]
+
+
+def print_tables(spark: SparkSession, names: Sequence[str], folder: Path, scale: float, files: int):
+    """Print what queries and full scans cost on each table."""
+    engines = Engines(spark)
+    for name in names:
+        tables = written(name, spark, folder, scale, files)
+        log = _log(name)
+        queries = log.filters(NEWER)[: QUERIES * len(log.templates)]
+        asked = compared(engines, tables, queries, ROUNDS)
+        scans = compared(engines, tables, [None], SCANS)
+        for layout, table in tables.items():
+            mine, base = asked[layout], asked[HAND_PICKED]
+            [scan], [copied] = scans[layout], scans[COPY]
+            cells = [
+                f"{np.mean([each.rows for each in mine]) / table.rows:.3f}",
+                f"{np.mean([each.row_groups for each in mine]) / scan.row_groups:.3f}",
+                f"{np.sum([e.bytes for e in mine]) / np.sum([e.bytes for e in base]):.2f}",
+                *_ratios([each.seconds for each in mine], [each.seconds for each in base]),
+                *_ratios([scan.seconds], [copied.seconds]),
+                f"{table.bytes / tables[COPY].bytes:.2f}",
+            ]
+            print("|", " | ".join([name, layout, *cells]), "|", flush=True)
+
+
+def _ratios(mine, base):
+    """Return the cells of DuckDB and of Spark: core seconds / seconds, beside those of a base."""
+    ratios = np.sum(mine, axis=0) / np.sum(base, axis=0)
+    return f"{ratios[0]:.2f} / {ratios[1]:.2f}", f"{ratios[2]:.2f} / {ratios[3]:.2f}"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m integration.bench.readers.seconds",
+                                     description=__doc__)  # fmt: skip
+    parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--files", type=int, default=16)
+    parser.add_argument("--tables", nargs="+", choices=[*LOGS, *SELECTIVE],
+                        default=["tpch", "ssb", "selective"])  # fmt: skip
+    options = parser.parse_args()
+    heads = ("table", "layout", "rows by file", "row groups", "bytes", "DuckDB", "Spark",
+             "DuckDB's scan", "Spark's scan", "size")  # fmt: skip
     print(
-        "\nseconds and bytes of queries x hand-picked; seconds of a full scan and size x a copy\n"
+        "Core seconds / seconds; scans and size beside a copy, others beside hand-picked columns\n"
     )
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name in TABLES:
-            found = compared(logs.case(spark, name, Path(folder), SCALE), name, Path(folder))
-            for layout, (seconds, bytes_, scan, size) in found.items():
-                base, copy = found[HAND_PICKED], found[COPY]
-                print(
-                    f"| {name} | {layout} | {seconds / base[0]:.2f} | {bytes_ / base[1]:.2f}"
-                    f" | {scan / copy[2]:.2f} | {size / copy[3]:.2f} |",
-                    flush=True,
-                )
+        spark = session(Path(folder))
+        print_tables(spark, options.tables, Path(folder), options.scale, options.files)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,20 +1,31 @@
 """Queries for the first rows in a column's order, by the order in which files are read."""
 
+import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder, write_deltalake
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, QueryBuilder, Schema
+from deltalake.transaction import AddAction
 
 from integration.bench.readers.files import bytes_read, connect, nested, read, write
+from zadapter.layout import assign
+from zadapter.layout.layout import Layout, Request
 
 FILES, GROUPS, TENANTS = 64, 8, 1_000
 DELTA_FILES = 16
+YEAR = 31_536_000_000
+MIDDLE = (YEAR * 4 // 10, YEAR * 6 // 10)
 QUERIES = {
     "DESC": "SELECT * FROM {} ORDER BY ts DESC LIMIT 10",
     "ASC": "SELECT * FROM {} ORDER BY ts LIMIT 10",
     "tenant, DESC": "SELECT * FROM {} WHERE tenant = 5 ORDER BY ts DESC LIMIT 10",
+    "tenant, ASC": "SELECT * FROM {} WHERE tenant = 5 ORDER BY ts LIMIT 10",
+    "range, DESC": f"SELECT * FROM {{}} WHERE ts BETWEEN {MIDDLE[0]} AND {MIDDLE[1]}"
+    " ORDER BY ts DESC LIMIT 10",
 }
 LAYOUTS = {
     "none": None,
@@ -23,11 +34,11 @@ LAYOUTS = {
 }
 
 
-def made(rows):
+def rows_by_layout(rows):
     """Return the rows by layout."""
     draw = np.random.default_rng(3)
     columns = {
-        "ts": draw.integers(0, 31_536_000_000, rows),
+        "ts": draw.integers(0, YEAR, rows),
         "tenant": draw.integers(0, TENANTS, rows),
         "amount": draw.integers(0, 100_000, rows),
         "payload": draw.integers(0, 1 << 60, rows).astype(str),
@@ -39,33 +50,48 @@ def made(rows):
     }
 
 
-def orders():
+def orders(files):
     """Return the place of each file in the order of names."""
-    ascending = np.arange(FILES)
-    bits = FILES.bit_length() - 1
+    ascending = np.arange(files)
+    one = replace(Layout.uncut(Request(columns=(("ts",),), weights=(1.0,), target_file_size=1)),
+                  width=np.array([files], np.int32))  # fmt: skip
     return {
         "ascending": ascending,
         "descending": ascending[::-1],
-        "shuffled": np.random.default_rng(5).permutation(FILES),
-        "bits reversed": np.array([int(f"{at:0{bits}b}"[::-1], 2) for at in range(FILES)]),
+        "shuffled": np.random.default_rng(5).permutation(files),
+        "as zadapter names them": assign.name_numbers(one),
     }
 
 
-def by_datafusion(table, folder):
+def by_datafusion(table, folder, names):
     """Return the row groups that DataFusion reads of a Delta table of one row group a file.
 
-    Files are appended in their order; DataFusion reads the last one first.
+    One commit adds all files, in the order of their names.
     """
-    each = len(table) // DELTA_FILES
-    for at in range(DELTA_FILES):
-        write_deltalake(folder, table.slice(at * each, each), mode="append")
-    query = QueryBuilder().register("t", DeltaTable(folder))
+    files = write(table, folder, DELTA_FILES, 1, names)
+    schema = Schema.from_arrow(table.schema)
+    made = DeltaTable.create(str(folder), schema=schema)
+    adds = [_add(path) for path in sorted(files.glob("*.parquet"))]
+    made.create_write_transaction(adds, mode="append", schema=schema, partition_by=[])
+    query = QueryBuilder().register("t", DeltaTable(str(folder)))
     found = []
     for text in QUERIES.values():
         plan = pa.table(query.execute(f"EXPLAIN ANALYZE {text.format('t')}"))["plan"][0].as_py()
         skipped = r"row_groups_pruned_statistics=\d+ total . (\d+) matched"
         found.append(re.search(skipped, plan)[1])
     return found
+
+
+def _add(path):
+    rows = pq.read_table(path, columns=["ts", "tenant"]).to_pydict()
+    stats = {
+        "numRecords": len(rows["ts"]),
+        "minValues": {name: min(values) for name, values in rows.items()},
+        "maxValues": {name: max(values) for name, values in rows.items()},
+        "nullCount": dict.fromkeys(rows, 0),
+    }
+    return AddAction(path=path.name, size=path.stat().st_size, partition_values={},
+                     modification_time=0, data_change=True, stats=json.dumps(stats))  # fmt: skip
 
 
 def by_polars(files):
@@ -75,6 +101,8 @@ def by_polars(files):
         rows.sort("ts", descending=True),
         rows.sort("ts"),
         rows.filter(pl.col("tenant") == 5).sort("ts", descending=True),
+        rows.filter(pl.col("tenant") == 5).sort("ts"),
+        rows.filter(pl.col("ts").is_between(*MIDDLE)).sort("ts", descending=True),
     )
     for each in asked:
         before = bytes_read()
@@ -85,11 +113,11 @@ def by_polars(files):
 
 def main(folder, rows):
     """Print the tables."""
-    connection, tables = connect(), made(rows)
+    connection, tables = connect(), rows_by_layout(rows)
     print(f"\nDuckDB: row groups of {FILES * GROUPS}; MB; MB of Polars\n")
     print("| layout | names | " + " | ".join(QUERIES) + " |\n|---|---|" + "---|" * len(QUERIES))
     for layout, table in tables.items():
-        for order, names in orders().items():
+        for order, names in orders(FILES).items():
             files = write(
                 table, folder / f"{layout}-{order}".replace("`", ""), FILES, GROUPS, names
             )
@@ -101,7 +129,10 @@ def main(folder, rows):
             print("|", " | ".join([layout, order, *cells]), "|", flush=True)
             if LAYOUTS[layout] is None:
                 break
-    print(f"\nDataFusion on Delta, appended in ascending order: row groups of {DELTA_FILES}\n")
+    print(f"\nDataFusion on Delta, added in one commit: row groups of {DELTA_FILES}\n")
     for layout, table in tables.items():
-        found = by_datafusion(table, str(folder / f"delta-{layout}".replace("`", "")))
-        print("|", " | ".join([layout, *found]), "|", flush=True)
+        for order, names in orders(DELTA_FILES).items():
+            made_in = folder / f"delta-{layout}-{order}".replace("`", "")
+            print("|", " | ".join([layout, order, *by_datafusion(table, made_in, names)]), "|")
+            if LAYOUTS[layout] is None:
+                break
