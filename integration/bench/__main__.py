@@ -74,9 +74,7 @@ def main(
         int, typer.Option(min=1, help="To write, where a workload does not say.")
     ] = 12,
     only: Annotated[str, typer.Option(help=f"Of {', '.join(RIVALS)}; all if not said.")] = "",
-    tables: Annotated[
-        int | None, typer.Option(min=1, help="Of the workloads lake and judge, of each format.")
-    ] = None,
+    tables: Annotated[int | None, typer.Option(min=1, help="Of lake and judge.")] = None,
     appends: Annotated[int, typer.Option(min=1, help="To tables that age.")] = FEW,
     grow: Annotated[bool, typer.Option(help="Time ten times and a tenth of the rows.")] = False,
     folder: Annotated[
