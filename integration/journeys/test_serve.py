@@ -129,7 +129,7 @@ def test_clients_of_thrift_and_connect(user):
 
 @pytest.mark.slow
 def test_a_client_of_connect_sees_how_ctrl_c_ended_its_call(user):
-    """It names the versions of the table's history, ten minutes later; no row is lost."""
+    """It names the versions of the table's history; no row is lost."""
     thrift, connect = free_port(), free_port()
     table = str(user.folder / "lake" / "events")
     parts = pa.array([i % PARTITIONS for i in range(ROWS)])

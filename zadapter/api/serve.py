@@ -1,6 +1,7 @@
 """Servers for clients of SQL, in the JVM of a session with zadapter's procedures."""
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,6 +13,10 @@ from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import SessionError
 from zadapter.spark.jvm import servers
 from zadapter.spark.procedure_calls import end_calls
+
+_DETAILS = 3.0
+"""Seconds between the ends of calls and of the servers. A client of Spark Connect asks for the
+details of an error by a second request, and repeats it for ten minutes if there is no server."""
 
 
 @contextmanager
@@ -43,8 +48,13 @@ def serving(spark: SparkSession, host: str, port: int, connect_port: int | None)
             if connect_port is not None:
                 connect = _found(servers.start_connect(spark, host, connect_port), "Connect")
                 running.callback(servers.stop_connect, spark, connect)
-        running.callback(end_calls, spark)
+        running.callback(_end_calls, spark)
         yield
+
+
+def _end_calls(spark: SparkSession) -> None:
+    if end_calls(spark):
+        time.sleep(_DETAILS)
 
 
 def _found(server: Any, name: str) -> Any:

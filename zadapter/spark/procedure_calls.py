@@ -99,8 +99,12 @@ def register(spark: SparkSession, procedures: Iterable[Procedure]) -> None:
         calls.taker.start()
 
 
-def end_calls(spark: SparkSession) -> None:
-    """End the calls under way as Ctrl-C ends a call, and wait for their ends; none begins later."""
+def end_calls(spark: SparkSession) -> bool:
+    """End the calls under way as Ctrl-C ends a call, and wait for their ends; none begins later.
+
+    Returns:
+        Whether calls were under way.
+    """
     calls = by_jvm[jvm_of(spark)]
     with calls.beginning:
         calls.ended = True
@@ -109,6 +113,7 @@ def end_calls(spark: SparkSession) -> None:
         watch.note(signal.SIGINT, None)
     for _, thread in running:
         thread.join()
+    return bool(running)
 
 
 def answer_all(spark: SparkSession, calls: Calls) -> None:
