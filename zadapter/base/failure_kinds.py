@@ -149,7 +149,7 @@ KINDS = (
     _kind(
         r"FILE_NOT_EXIST|NotFoundException: (?:File|Failed to open|Location)"
         r"|(?:FileNotFoundException|NoSuchFileException|NoSuchKey|\[Errno 2\])[^\n]*"
-        r"\.(?:parquet|avro|orc|bin|puffin)\b",
+        r"\.(?:parquet|rows|avro|orc|bin|puffin)\b",
         DataFileError,
         "{path} is missing; if a clean-up has deleted an old version, retry; otherwise restore the "
         "file, or the table to a version without it ({cause})",
