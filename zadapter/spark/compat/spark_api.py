@@ -88,6 +88,8 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     jvm: Any = jvm_of(session)
     python = java_classes(session).org.apache.spark.sql.api.python.PythonSQLUtils
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    if has_large_types(session):
+        table = table.cast(pa.schema(map(_enlarge, table.schema)))
     batches = table.to_batches(max_chunksize=_BATCH)
     stream = session._sc._serialize_to_jvm(  # noqa: SLF001 - as createDataFrame does
         batches or [pa.RecordBatch.from_pylist([], schema=table.schema)],
@@ -97,6 +99,32 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     )
     java = python.toDataFrame(stream, schema.json(), java_session(session))
     return DataFrame(java, session)
+
+
+def has_large_types(spark: SparkSession) -> bool:
+    """Return whether texts and bytes in Arrow's batches of the JVM have offsets of 64 bits.
+
+    The JVM does not look at the types of a batch: it would read other memory than that of texts.
+    The setting is in Spark 4.0 and later.
+    """
+    conf: Any = java_session(spark).sessionState().conf()
+    return "arrowUseLargeVarTypes" in dir(conf) and bool(conf.arrowUseLargeVarTypes())
+
+
+def _enlarge(field: pa.Field) -> pa.Field:
+    """Return a field whose texts and bytes have offsets of 64 bits, at any depth."""
+    type_ = field.type
+    if pa.types.is_string(type_):
+        return field.with_type(pa.large_string())
+    if pa.types.is_binary(type_):
+        return field.with_type(pa.large_binary())
+    if pa.types.is_struct(type_):
+        return field.with_type(pa.struct([_enlarge(each) for each in type_]))
+    if pa.types.is_map(type_):
+        return field.with_type(pa.map_(_enlarge(type_.key_field), _enlarge(type_.item_field)))
+    if pa.types.is_list(type_):
+        return field.with_type(pa.list_(_enlarge(type_.value_field)))
+    return field
 
 
 def valid_text(column: Column) -> Column:

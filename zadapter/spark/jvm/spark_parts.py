@@ -14,7 +14,7 @@ from pyspark import util
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 
-from zadapter.spark.compat.spark_api import arrow_schema, to_arrow
+from zadapter.spark.compat.spark_api import arrow_schema, has_large_types, to_arrow
 from zadapter.spark.jvm.java_classes import java_classes
 
 AT_ONCE = 200_000
@@ -48,10 +48,7 @@ def arrow_parts(rows: DataFrame, expected: int) -> Iterator[pa.Table]:
 
 def _schema(rows: DataFrame) -> pa.Schema:
     """Return the schema of Spark's batches."""
-    plain: Any = rows
-    conf = plain.sparkSession._jsparkSession.sessionState().conf()  # noqa: SLF001 - as toArrow does
-    large = "arrowUseLargeVarTypes" in dir(conf) and conf.arrowUseLargeVarTypes()
-    return arrow_schema(rows, large=large)
+    return arrow_schema(rows, large=has_large_types(rows.sparkSession))
 
 
 def _java(rows: DataFrame) -> Any:
