@@ -8,7 +8,11 @@ import pytest
 from zadapter.table.file_stats import concat_files
 from zadapter_iceberg import IcebergBackend
 from zadapter_iceberg.stats import manifest_columns
-from zadapter_iceberg.stats.manifest_columns import UnreadManifestsError, read_columns
+from zadapter_iceberg.stats.manifest_columns import (
+    PartitionField,
+    UnreadManifestsError,
+    read_columns,
+)
 from zadapter_iceberg.stats.manifest_stats import file_table
 from zadapter_iceberg.table.files_table import (
     find_manifests,
@@ -122,6 +126,42 @@ def test_manifests_read_in_bulk_are_the_metadata_table(lake, spark, version, mon
     assert whole.schema == theirs.schema
     # as text, for NaN is no number that equals itself
     assert str(whole.to_pylist()) == str(theirs.to_pylist())
+
+
+def test_messages_are_small_however_many_columns_a_table_has(lake, spark, monkeypatch):
+    """The driver has one in memory, twice: as columns, and as what it sends."""
+    names = [f"c{number}" for number in range(40)]
+    name = lake.make(spark.range(8).selectExpr(*(f"id AS {each}" for each in names)), files=2)
+    monkeypatch.setattr(manifest_columns, "_MOST_BYTES", 1 << 16)
+    with closing(IcebergBackend(spark)) as backend:
+        snapshot = backend.snapshot(name)
+        version = snapshot.handle
+        wanted = select_stats_columns(snapshot, [(each,) for each in names])
+        manifests = find_manifests(version, {})
+        one = list(manifests.items)[:1]
+        many = manifests._replace(items=version.jvm.list(one * 100))
+
+        parts = list(read_columns(version.jvm, many, [column.id for column in wanted]))
+
+    assert len(parts) > 2
+    assert max(part.nbytes for part in parts) < 2 << 16
+
+
+def test_no_manifest_stays_open_where_the_bulk_reader_stops(lake, spark):
+    """A store may give out few connections at a time."""
+    name = lake.make(spark.range(8).selectExpr("id AS a"))
+    with closing(IcebergBackend(spark)) as backend:
+        version = backend.snapshot(name).handle
+        no_field = PartitionField("p", 9_999, pa.int64(), is_uuid=False)
+        manifests = find_manifests(version, {})._replace(fields=[no_field])
+        system = version.jvm.root.java.lang.management.ManagementFactory
+        before = system.getOperatingSystemMXBean().getOpenFileDescriptorCount()
+        for _ in range(20):
+            with pytest.raises(UnreadManifestsError):
+                list(read_columns(version.jvm, manifests, ()))
+        after = system.getOperatingSystemMXBean().getOpenFileDescriptorCount()
+
+    assert after < before + 20
 
 
 def test_manifests_that_cannot_be_read_in_bulk_are_read_by_iceberg(lake, spark, monkeypatch):

@@ -85,7 +85,7 @@ public final class ManifestColumns implements Iterator {
    * @param fields ids of partition fields
    * @param texts whether the values of each of these fields are texts, or else numbers
    * @param mostFiles number of files after which a message ends
-   * @param mostBytes number of bytes of a column after which a message ends
+   * @param mostBytes number of bytes after which a message ends
    */
   public void open(
       List manifests, FileIO io, int spec, List ids, List fields, List texts, int mostFiles,
@@ -122,15 +122,20 @@ public final class ManifestColumns implements Iterator {
     for (int number = 0; number < columns.size(); number++) {
       ((Column) columns.get(number)).clear();
     }
-    boolean whole = true;
+    boolean whole = false;
     try {
-      while (path.length < mostFiles && largest() < mostBytes && nextBlock()) {
+      while (path.length < mostFiles && bytes() < mostBytes && nextBlock()) {
         readFiles();
       }
+      whole = true;
     } catch (IOException error) {
       throw new java.io.UncheckedIOException(error);
     } catch (UnsupportedOperationException error) {
-      whole = false;
+      // Iceberg's own readers are asked
+    } finally {
+      if (!whole) {
+        close();
+      }
     }
     if (!whole || path.length == 0 && started) {
       ended = true;
@@ -140,12 +145,21 @@ public final class ManifestColumns implements Iterator {
     return message();
   }
 
-  private int largest() {
-    int most = 0;
+  private long bytes() {
+    long total = 0;
     for (int number = 0; number < columns.size(); number++) {
-      most = Math.max(most, ((Column) columns.get(number)).end);
+      total += ((Column) columns.get(number)).bytes();
     }
-    return most;
+    return total;
+  }
+
+  private void close() {
+    try {
+      if (stream != null) {
+        stream.close();
+      }
+    } catch (IOException error) { // what has ended the reading matters more
+    }
   }
 
   /** Goes to the next block with entries, in this manifest or the next one. */
@@ -228,11 +242,7 @@ public final class ManifestColumns implements Iterator {
 
   private byte[] message() {
     int count = columns.size();
-    long length = padded(8 + 12 * count);
-    for (int number = 0; number < count; number++) {
-      length += ((Column) columns.get(number)).bytes();
-    }
-    ByteBuffer buffer = ByteBuffer.allocate(Math.toIntExact(length));
+    ByteBuffer buffer = ByteBuffer.allocate(Math.toIntExact(padded(8 + 12 * count) + bytes()));
     buffer.order(ByteOrder.LITTLE_ENDIAN).putInt(path.length).putInt(count);
     for (int number = 0; number < count; number++) {
       Column column = (Column) columns.get(number);

@@ -29,8 +29,8 @@ from zadapter_iceberg.stats.binary_values import decode_decimals, decode_numbers
 _NAME = "ManifestColumns"
 _MOST_FILES = 100_000
 """Files of one message."""
-_MOST_BYTES = 32 << 20
-"""Bytes of a column after which a message ends."""
+_MOST_BYTES = 64 << 20
+"""Bytes after which a message ends, however many columns it has."""
 _FACTS = ("file_path", "record_count", "file_size_in_bytes", "spec_id")
 STATS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
 _TEXTS = frozenset({FLOAT, DECIMAL, TEXT, BINARY})
