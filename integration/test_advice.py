@@ -16,11 +16,13 @@ import pytest
 from pyspark.sql import functions as F
 
 import zadapter
+from integration.bench.readers.files import read
 from integration.migration.tables import Lakes
 from zadapter.backend.plugins import load
 from zadapter.errors import UsageError
 from zadapter.inspection.advice import IN_TURN, LEARNED, STEADY
 from zadapter.layout.layout import ID
+from zadapter.spark.compat.spark_api import to_arrow
 
 ROWS = 60_000
 
@@ -126,6 +128,58 @@ class Advised:
         # the last file at most, and one of its row groups
         assert advice.candidates[1].share <= 0.5
         assert advice.candidates[1].row_group_share < 0.05
+
+    @pytest.mark.slow
+    def test_facts_are_clustered_for_filters_of_the_dates_that_they_join(self, lakes, tmp_path):
+        """DuckDB skips the row groups outside of the keys of a month; weekdays have no range."""
+        facts = self.rows(lakes, 40_000).withColumn("day", F.pmod(F.hash("t"), F.lit(2_400)))
+        table = lakes.make(self.format, facts, files=8)
+        key = F.col("id")
+        dates = lakes.spark.range(2_400).select(
+            key.alias("d_key").cast("int"),
+            (key / 100).cast("int").alias("d_month"),
+            (key % 7).cast("int").alias("d_weekday"),
+        )
+        name = table.rpartition(".")[2].rpartition("/")[2]
+        joined = lakes.make(self.format, dates, files=1)
+        plain = self.format == "parquet"
+        found = lakes.spark.read.parquet(joined) if plain else lakes.load(self.format, joined)
+        found.createOrReplaceTempView("dates")
+        texts = [
+            f"SELECT sum(k) FROM {name}, dates WHERE day = d_key AND {condition}"
+            for condition in (*(f"d_month = {n % 24}" for n in range(40)), "d_weekday = 3")
+        ]
+        sums, share = self.read_of_joins(lakes, table, dates, tmp_path / "before")
+
+        advice = zadapter.advise(table, texts, **self.asked(lakes))
+        asked = {"by": "auto", "queries": texts, "target_file_size": "256KB"}
+        zadapter.optimize(table, **asked, **self.asked(lakes))
+
+        counted = {each.through.partition(".")[2]: each for each in advice.joins}
+        assert {key: (each.queries, each.counted) for key, each in counted.items()} == {
+            "d_month": (40, 40),
+            "d_weekday": (1, 0),
+        }
+        assert list(advice.best.weights) == ["day"]
+        again, less = self.read_of_joins(lakes, table, dates, tmp_path / "after")
+        assert again == sums
+        assert share == 1.0
+        assert less < 0.4
+
+    def read_of_joins(self, lakes, table, dates, folder):
+        """What DuckDB finds for joins with four months, and the share of row groups it reads."""
+        folder.mkdir()
+        for number, path in enumerate(self.paths(lakes, table)):
+            (folder / f"{number}.parquet").symlink_to(path)
+        text = "SELECT sum(k) FROM {}, dates WHERE day = d_key AND d_month = "
+        with duckdb.connect() as connection:
+            connection.register("rows_of", to_arrow(dates))
+            connection.execute("CREATE TABLE dates AS FROM rows_of")
+            texts = [f"{text}{month}" for month in (1, 9, 15, 22)]
+            reads = [read(connection, each, folder) for each in texts]
+            source = f"read_parquet('{folder}/*.parquet')"
+            sums = [connection.sql(each.format(source)).fetchall() for each in texts]
+        return sums, float(np.mean([each.row_groups / each.of for each in reads]))
 
     @pytest.mark.slow
     def test_the_layout_that_is_advised_lets_queries_to_come_read_as_predicted(self, lakes):

@@ -27,6 +27,8 @@ STEADY = "most filtered columns, cuts learned"
 """Name of the candidate that cuts these columns about as often as the plain layout does."""
 IN_TURN = "most filtered columns, in turn"
 """Name of the candidate that new queries judge the others by: the plain layout."""
+SHOWN_JOINS = 3
+"""Maximum number of joins that the facts name; a listing has all."""
 SOON = 0.1
 """Days below which only the number of queries is shown."""
 FEW = 20
@@ -84,6 +86,26 @@ class BloomFilterEffect:
     """The same with Bloom filters."""
     bytes: int
     """Size of the filters, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinEffect:
+    """Queries that filter a column of the table through a table that they join."""
+
+    column: str
+    """The column that is joined."""
+    through: str
+    """The joined table and its filtered columns."""
+    queries: int
+    """Number of entries of the log."""
+    counted: int
+    """Number of those that count as a range of the column. The ranges of the others span so many
+    rows that no layout spares them any."""
+    matching: float
+    """Mean share of the joined table's keys that match."""
+    share: float | None
+    """Mean share of the table's rows between the lowest and the highest of these keys. None: the
+    joined table is too large to be read for this, or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +184,8 @@ class Advice(Facts):
     filter, with the effect on the newer part of the log."""
     queries: tuple[QueryEffect, ...] = field(repr=False)
     """The filters of the newer part of the log, those that gain most first."""
+    joins: tuple[JoinEffect, ...] = ()
+    """Columns that queries filter through tables that they join, the most frequent first."""
     newer_columns: tuple[str, ...] = ()
     """Columns that could be keys, and that only queries of the newer part filter."""
     queries_a_day: float | None = None
@@ -219,6 +243,7 @@ class Advice(Facts):
         facts["new queries"] = self._describe_new_queries()
         if self.bloom_filters:
             facts["Bloom filters"] = f"on {abridge(self.bloom_filters)}"
+        facts |= _describe_joins(self.joins)
         if self.drift is not None:
             facts["drift"] = _describe_drift(self.drift, self.today.share)
         if self.again is not None:
@@ -321,6 +346,11 @@ class Advice(Facts):
                 ),
             ),
             Listing(
+                "joins",
+                ("column", "through", "queries", "counted", "keys that match", "rows in the range"),
+                tuple(map(_join_row, self.joins)),
+            ),
+            Listing(
                 "queries",
                 ("filter", "weight", "reads now", "then"),
                 tuple(
@@ -362,6 +392,41 @@ def _format_new(each: Candidate) -> str:
     """Return what new queries are expected to read, by file and by row group; empty if unknown."""
     shares = (each.new_share, each.new_row_group_share)
     return " / ".join(f"{share:.1%}" for share in shares if share is not None)
+
+
+def _describe_joins(joins: Sequence[JoinEffect]) -> dict[str, str]:
+    """Return the joins that count, and those that no layout helps, as facts by name."""
+    counted = [each for each in joins if each.counted]
+    wide = [each for each in joins if not each.counted and each.share is not None]
+    facts = {}
+    if counted:
+        shown = [f"{e.counted:,} queries filter {e.column} through {e.through}" for e in counted]
+        facts["joins"] = (
+            f"{_first(shown)}; they count as ranges of keys, by which DuckDB and Trino skip rows, "
+            "and Spark does not"
+        )
+    if wide:
+        shown = [f"{e.column} through {e.through} ({e.share:.0%} of the rows)" for e in wide]
+        facts["joins of wide ranges"] = (
+            f"{_first(shown)}: no layout helps these filters, since keys that match lie among all "
+            "others; keys in the order of the filtered column, or a copy of it in this table, would"
+        )
+    return facts
+
+
+def _first(shown: Sequence[str]) -> str:
+    """Return the first of some texts, and the number of the others."""
+    more = len(shown) - SHOWN_JOINS
+    return ", ".join([*shown[:SHOWN_JOINS], *([f"{more} more"] if more > 0 else [])])
+
+
+def _join_row(each: JoinEffect) -> tuple[object, ...]:
+    known = each.share is not None
+    return (
+        *(each.column, each.through, f"{each.queries:,}", f"{each.counted:,}"),
+        f"{each.matching:.1%}" if known else "",
+        f"{each.share:.1%}" if known else "not read",
+    )
 
 
 def _describe_drift(drift: Drift, share: float) -> str:

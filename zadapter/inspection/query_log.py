@@ -46,6 +46,22 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The range of a column in which the keys lie that a join with a filtered table leaves."""
+
+    column: NameParts
+    """The column that is joined."""
+    through: str
+    """The joined table and its filtered columns."""
+    low: pa.Scalar | None
+    """The lowest key of the rows that match; None: the joined table was not read."""
+    high: pa.Scalar | None
+    """The highest one."""
+    matching: float
+    """Share of the keys that match; 1 if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedFilter:
     """A filter that queries of a log apply to the table."""
 
@@ -58,6 +74,8 @@ class LoggedFilter:
     """Number of entries with this filter, in the whole log."""
     top: Top | None = None
     """Which of the rows that match the queries ask for; None: all of them."""
+    ranges: tuple[KeyRange, ...] = ()
+    """Ranges of keys by which joins filter the table, besides the predicate."""
 
     @property
     def weight(self) -> float:

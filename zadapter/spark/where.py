@@ -278,13 +278,14 @@ def without_clock(rows: DataFrame, analysed: JavaObject) -> DataFrame | None:
         return None
     jvm = java_classes(rows.sparkSession)
     java = java_rows(rows)
-    for part in _conjuncts(analysed.condition()):
+    for part in split_conjuncts(analysed.condition()):
         if not calls_clock(rows.sparkSession, part):
             java = java.where(column(jvm, part))
     return DataFrame(java, rows.sparkSession)
 
 
-def _conjuncts(expression: JavaObject) -> Iterator[JavaObject]:
+def split_conjuncts(expression: JavaObject) -> Iterator[JavaObject]:
+    """Yield the parts of a conjunction in Catalyst, in their order."""
     pending = [expression]
     while pending:
         part = pending.pop()

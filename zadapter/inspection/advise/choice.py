@@ -27,6 +27,7 @@ from zadapter.inspection.advice import (
     QueryEffect,
 )
 from zadapter.inspection.advise.bloom_filter_advice import bloom_filters
+from zadapter.inspection.advise.joined_ranges import bound_joins
 from zadapter.inspection.advise.judging import SampledTable, mean_share, sample_table
 from zadapter.inspection.advise.new_queries import (
     Read,
@@ -96,7 +97,7 @@ def advise_on(
         UsageError: The log is invalid, or has no filter on a column that can be a key.
     """
     usable = _usable(snapshot)
-    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark), tops=True)
+    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark), dynamic=True)
     log = _restrict_to_keys(log, {*usable, *((name,) for name in snapshot.partition)})
     filtered = _find_filtered(log, holdout, usable)
     if not filtered:
@@ -130,7 +131,7 @@ def compare_layouts(
         UsageError: No filter restricts a column that can be a key.
     """
     usable = _usable(snapshot)
-    log = bound_tops(log, table)
+    log, joins = bound_joins(bound_tops(log, table), table)
     older, newer, train = _split_log(log, holdout, usable)
     filtered = weigh_columns(train, usable)
     if not filtered:
@@ -157,6 +158,7 @@ def compare_layouts(
         too_thin=why_too_thin(train),
         best=_fit_to_all(best.candidate, log),
         bloom_filters=judge.bloom_filters(snapshot, keys),
+        joins=joins,
         queries=_effects(newer.filters, judge.current.shares, best.shares),
         newer_columns=tuple(join(column) for column in late if column not in filtered),
         queries_a_day=log.a_day,

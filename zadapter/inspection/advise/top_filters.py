@@ -21,9 +21,9 @@ _AT_ONCE = 200
 
 
 def boxes_of(logged: LoggedFilter) -> tuple[Box, ...]:
-    """Return boxes of a filter; the column of an order whose end is unknown has a whole range."""
-    found = boxes(logged.predicate)
-    return found if logged.top is None else tuple((*b, Range(logged.top.column)) for b in found)
+    """Return boxes of a filter; a column whose range is not known yet has a whole range."""
+    columns = [each.column for each in (logged.top, *logged.ranges) if each is not None]
+    return tuple((*box, *map(Range, columns)) for box in boxes(logged.predicate))
 
 
 def bound_tops(log: QueryLog, table: SampledTable) -> QueryLog:

@@ -1,13 +1,14 @@
 """Reading a query log: which filters the queries of a log apply to a table."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
 from zadapter.base.names import split
 from zadapter.errors import UsageError
+from zadapter.inspection.dimension import JoinedFilter
 from zadapter.inspection.query_log import (
     SLICES,
     LoggedFilter,
@@ -21,7 +22,14 @@ from zadapter.inspection.query_log import (
 from zadapter.inspection.querylog import iceberg_json, spark_plans
 from zadapter.inspection.querylog.column_conditions import join_conditions
 from zadapter.inspection.querylog.entries import OTHER_TABLE, EntryGroup, Grouped, Scan
-from zadapter.inspection.querylog.plans import NO_ROWS, Planner, UnusableError, planner
+from zadapter.inspection.querylog.joins import Joined, read_ranges
+from zadapter.inspection.querylog.plans import (
+    NO_ROWS,
+    Planner,
+    ScanRead,
+    UnusableError,
+    planner,
+)
 from zadapter.inspection.querylog.sources import Queries, read_entries
 from zadapter.predicates.predicate import Predicate
 from zadapter.predicates.texts import causes, text
@@ -33,12 +41,12 @@ NO_BOUNDS = "a filter without bounds"
 TOO_DEEP = "a filter that is nested too deeply"
 _MOST_REASONS = 50
 """Maximum number of reasons with details; rarer ones are counted without."""
-_Read = tuple[Predicate, Top | None]
-"""The filter of a scan, and which of the rows that match the query asks for; None: all."""
+_Read = tuple[Predicate, Top | None, frozenset[JoinedFilter]]
+"""The filter of a scan, which of the rows that match are asked for, and the joined filters."""
 
 
 def read_log(
-    queries: Queries, snapshot: Snapshot, rows: DataFrame, *, tops: bool = False
+    queries: Queries, snapshot: Snapshot, rows: DataFrame, *, dynamic: bool = False
 ) -> QueryLog:
     """Read a log of queries, and return the filters that they apply to a table.
 
@@ -53,15 +61,17 @@ def read_log(
             DataFrame with a column of texts. Tables may have columns with a weight and a time.
         snapshot: The table.
         rows: The table's rows, in the session whose views and catalogs the queries refer to.
-        tops: Whether queries for the first rows in the order of a column count by that order, too.
-            Those of an event log do not, since Spark reads all rows that match.
+        dynamic: Whether filters count that readers find while they run: the order of a column of
+            which a query asks for the first rows, and the keys of filtered tables that it joins.
+            Those of an event log do not, since Spark skips no files by them.
 
     Raises:
         UsageError: The log has no known form, cannot be read or is empty.
     """
     with scratch(rows.sparkSession, expressions=True) as session:
-        plans = planner(session, snapshot, rows)
-        return _log(plans, read_entries(queries, session, plans.spelling.view), tops=tops)
+        plans = planner(session, snapshot, rows, joins=dynamic)
+        entries = read_entries(queries, session, plans.spelling.view)
+        return _log(plans, entries, dynamic=dynamic)
 
 
 @dataclass(slots=True)
@@ -72,29 +82,40 @@ class _Sum:
     weights: list[float] = field(default_factory=lambda: [0.0] * SLICES)
 
 
-def _log(plans: Planner, found: Grouped, *, tops: bool) -> QueryLog:
+def _log(plans: Planner, found: Grouped, *, dynamic: bool) -> QueryLog:
     """Plan the groups of a log, and join those with the same filter."""
     sums: dict[_Read, _Sum] = {}
+    joined = list[Joined]()
     unused: Counter[str] = Counter()
     for group in found.groups:
         try:
-            usable = _usable(_filters(plans, group), tops=tops and not group.scans)
+            reads, counts = _filters(plans, group), dynamic and not group.scans
+            usable = _usable(reads, dynamic=counts)
         except UnusableError as error:
             unused[str(error)] += group.entries
             continue
         except RecursionError:
             unused[TOO_DEEP] += group.entries
             continue
+        joined += [one for each in reads for one in each.joined] if counts else []
         for read, times in Counter(usable).items():
             total = sums.setdefault(read, _Sum())
             total.entries += group.entries
             for at, weight in enumerate(group.weights):
                 total.weights[at] += weight * times
     unused.update(found.unused)
+    ranges = read_ranges(plans.session, joined)
     return QueryLog(
         filters=heaviest_first(
-            LoggedFilter(predicate, _text(predicate, top), tuple(total.weights), total.entries, top)
-            for (predicate, top), total in sums.items()
+            LoggedFilter(
+                predicate=predicate,
+                sql=_text(predicate, top, filters),
+                weights=tuple(total.weights),
+                entries=total.entries,
+                top=top,
+                ranges=tuple(sorted((ranges[each] for each in filters), key=str)),
+            )
+            for (predicate, top, filters), total in sums.items()
         ),
         entries=sum(group.entries for group in found.groups) + sum(found.unused.values()),
         unused=_rank_reasons(unused),
@@ -103,12 +124,13 @@ def _log(plans: Planner, found: Grouped, *, tops: bool) -> QueryLog:
     )
 
 
-def _text(predicate: Predicate, top: Top | None) -> str:
-    shown = [text(predicate)] if restricts(predicate) or top is None else []
-    return " ".join([*shown, *([] if top is None else [str(top)])])
+def _text(predicate: Predicate, top: Top | None, joined: Collection[JoinedFilter]) -> str:
+    is_shown = restricts(predicate) or (top is None and not joined)
+    conditions = [*([text(predicate)] if is_shown else []), *sorted(map(str, joined))]
+    return " ".join(filter(None, [" AND ".join(conditions), "" if top is None else str(top)]))
 
 
-def _filters(plans: Planner, group: EntryGroup) -> list[_Read]:
+def _filters(plans: Planner, group: EntryGroup) -> list[ScanRead]:
     """Return the filters of a group: of its text, or else of the scans that the log reports.
 
     Raises:
@@ -161,7 +183,7 @@ def _condition(plans: Planner, scan: Scan) -> str:
     )
 
 
-def _usable(reads: Sequence[_Read], *, tops: bool) -> list[_Read]:
+def _usable(reads: Sequence[ScanRead], *, dynamic: bool) -> list[_Read]:
     """Return the filters for which a layout can spare files.
 
     A top counts if bounds tell which rows match: nobody knows how far other queries read.
@@ -169,12 +191,13 @@ def _usable(reads: Sequence[_Read], *, tops: bool) -> list[_Read]:
     Raises:
         UnusableError: There are none; the reason is the one of the first filter.
     """
-    found = [normalize(predicate) for predicate, _ in reads]
-    asked = [top if tops and not causes(predicate) else None for predicate, top in reads]
+    found = [normalize(each.predicate) for each in reads]
+    asked = [_find_dynamic(each) if dynamic else (None, frozenset[JoinedFilter]())
+             for each in reads]  # fmt: skip
     usable = [
-        (each, top)
-        for each, top in zip(found, asked, strict=True)
-        if (restricts(each) or top is not None) and not matches_nothing(each)
+        (each, top, joined)
+        for each, (top, joined) in zip(found, asked, strict=True)
+        if (restricts(each) or top is not None or joined) and not matches_nothing(each)
     ]
     if usable:
         return usable
@@ -182,6 +205,11 @@ def _usable(reads: Sequence[_Read], *, tops: bool) -> list[_Read]:
         raise UnusableError(NO_ROWS)
     reasons = [cause for predicate in found for cause in causes(predicate)]
     raise UnusableError(f"{NO_BOUNDS}: {reasons[0]}" if reasons else NO_FILTER)
+
+
+def _find_dynamic(read: ScanRead) -> tuple[Top | None, frozenset[JoinedFilter]]:
+    top = None if causes(read.predicate) else read.top
+    return top, frozenset(each.filter for each in read.joined)
 
 
 def _rank_reasons(unused: Mapping[str, int]) -> dict[str, int]:

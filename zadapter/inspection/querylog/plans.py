@@ -18,6 +18,8 @@ from zadapter.base.names import NameParts, quote
 from zadapter.inspection.query_log import Top
 from zadapter.inspection.querylog.column_conditions import Columns
 from zadapter.inspection.querylog.entries import NO_TEXT, OTHER_TABLE
+from zadapter.inspection.querylog.joins import Joined, Joins
+from zadapter.inspection.querylog.relations import find_roots
 from zadapter.inspection.querylog.spark_plans import convert_iceberg_filters
 from zadapter.inspection.querylog.spelling import Spelling, spelling, without_comments
 from zadapter.inspection.querylog.top_rows import TopRows
@@ -60,12 +62,23 @@ _REASONS = {
     "FIELD_NOT_FOUND": ("column that does not exist", "fieldName"),
     "UNRESOLVED_ROUTINE": ("function not found", "routineName"),
 }
-_FILES = "org.apache.spark.sql.execution.datasources."
 _CATALYST = "org.apache.spark.sql.catalyst.plans.logical."
 
 
 class UnusableError(Exception):
     """A text has no filter of the table; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRead:
+    """What a query asks of a scan of the table."""
+
+    predicate: Predicate
+    """The filter of the scan."""
+    top: Top | None = None
+    """Which of the rows that match the query asks for; None: all of them."""
+    joined: tuple[Joined, ...] = ()
+    """Filtered tables that the scan is joined with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +91,11 @@ class Planner:
     columns: Columns
     rdd: int
     """Id of the RDD of the view."""
+    joins: bool
+    """Whether filtered tables are found that the table is joined with."""
 
-    def filters(self, text: str) -> list[tuple[Predicate, Top | None]]:
-        """Return the filter of each scan of the table in a query, or a condition's.
-
-        With it comes which of the rows that match the query asks for; None: all of them.
+    def filters(self, text: str) -> list[ScanRead]:
+        """Return what a query asks of each scan of the table, or a condition's filter.
 
         Raises:
             UnusableError: The text cannot be planned, or reads another table.
@@ -99,7 +112,7 @@ class Planner:
                 raise
         return self.condition(bare)  # a column may have the name of a statement
 
-    def condition(self, text: str) -> list[tuple[Predicate, Top | None]]:
+    def condition(self, text: str) -> list[ScanRead]:
         """Return the filter of a condition on the table.
 
         Raises:
@@ -110,7 +123,7 @@ class Planner:
         named = f"{view} AS {view} WHERE ({self.spelling.replace_table(text)}\n)"
         return self._find_predicates(f"SELECT * FROM {named}")  # noqa: S608 - it is planned only
 
-    def _find_predicates(self, text: str) -> list[tuple[Predicate, Top | None]]:
+    def _find_predicates(self, text: str) -> list[ScanRead]:
         try:
             state: Any = java_session(self.session).sessionState()
             jvm = java_classes(self.session)
@@ -135,22 +148,32 @@ class Planner:
         is_command = is_instance(self.session, analysed, f"{_CATALYST}Command")
         raise UnusableError(NO_QUERY if is_command else OTHER_TABLE)
 
-    def _scans(self, plan: JavaObject) -> Iterator[tuple[Predicate, Top | None]]:
-        """Yield the filter of each scan of the table in an optimised plan, and what is above it."""
+    def _scans(self, plan: JavaObject) -> Iterator[ScanRead]:
+        """Yield what is asked of each scan of the table in an optimised plan."""
         jvm = java_classes(self.session)
-        whole = TopRows()
-        pending: list[tuple[JavaObject, tuple[JavaObject, ...], TopRows]] = [(plan, (), whole)]
-        pending.extend((found, (), whole) for found in items(jvm, plan.subqueriesAll()))
+        pending: list[tuple[JavaObject, tuple[JavaObject, ...], TopRows, Joins]] = [
+            (root, (), TopRows(), Joins()) for root in (plan, *items(jvm, plan.subqueriesAll()))
+        ]
         while pending:
-            node, conditions, rows = pending.pop()
+            node, conditions, rows, joins = pending.pop()
             children = node.children()
             if children.isEmpty() and self._is_table(node):
                 filters = [predicate_of(each, self.snapshot.schema) for each in conditions]
-                yield And((*filters, *self._within(node))), rows.of_scan(jvm, node)
+                predicate = And((*filters, *self._within(node)))
+                joined = joins.of_scan(self.session, jvm, node)
+                yield ScanRead(predicate, rows.of_scan(jvm, node), joined)
             kind = str(node.nodeName())
             below = (*conditions, node.condition()) if kind == "Filter" else ()
             rows = rows.below(jvm, node, kind)
-            pending.extend((children.apply(at), below, rows) for at in range(children.size()))
+            pending.extend(
+                (
+                    children.apply(at),
+                    below,
+                    rows,
+                    joins.below(jvm, node, kind, at) if self.joins else joins,
+                )
+                for at in range(children.size())
+            )
 
     def _plans(self, plan: JavaObject) -> Iterator[JavaObject]:
         """Yield all nodes of an analysed plan."""
@@ -174,23 +197,24 @@ class Planner:
             return []
         taken = iceberg_filters(str(leaf.scan().toString()))
         found = self.condition(convert_iceberg_filters(taken, self.columns)) if taken else []
-        return [predicate for predicate, _ in found]
+        return [each.predicate for each in found]
 
 
-def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame) -> Planner:
+def planner(session: SparkSession, snapshot: Snapshot, rows: DataFrame, *, joins: bool) -> Planner:
     """Register the view that stands for the table in a cloned session.
 
     Args:
         session: A clone of the user's session; its settings change.
         snapshot: The table.
         rows: The table's rows, in any session.
+        joins: Whether filtered tables are found that the table is joined with.
     """
     set_all(session, WITHOUT_JOBS)
     names = spelling(snapshot, partial(is_in_catalog, session))
     unknown = hide_rows(to_rows(session, analyzed_plan(rows)))
     unknown.createOrReplaceTempView(quote((names.view,)))
     rdd = int(analyzed_plan(unknown).rdd().id())
-    return Planner(session, snapshot, names, Columns(rows.schema), rdd)
+    return Planner(session, snapshot, names, Columns(rows.schema), rdd, joins)
 
 
 def is_in_catalog(session: SparkSession, parts: NameParts) -> bool:
@@ -199,23 +223,6 @@ def is_in_catalog(session: SparkSession, parts: NameParts) -> bool:
         return session.catalog.tableExists(quote(parts))
     except (PySparkException, Py4JJavaError):
         return False
-
-
-def find_roots(session: SparkSession, leaf: JavaObject) -> list[str]:
-    """Return the root folders of the files that a relation of a plan reads; none: unknown."""
-    kind = str(leaf.getClass().getSimpleName())
-    if kind == "LogicalRelation":
-        relation = leaf.relation()
-        if not is_instance(session, relation, f"{_FILES}HadoopFsRelation"):
-            return []
-        return [str(root) for root in items(java_classes(session), relation.location().rootPaths())]
-    if kind == "HiveTableRelation":
-        return [str(leaf.tableMeta().location())]
-    if kind in {"DataSourceV2Relation", "DataSourceV2ScanRelation"}:
-        relation = leaf.relation() if kind.endswith("ScanRelation") else leaf
-        location = relation.table().properties().get("location")
-        return [] if location is None else [str(location)]
-    return []
 
 
 def is_statement(text: str) -> bool:

@@ -14,7 +14,8 @@ from zadapter.base.names import NameParts, quote, split
 from zadapter.errors import UsageError
 from zadapter.inspection.query_log import HOLDOUT, SLICES, find_cut
 from zadapter.inspection.querylog.entries import EntryGroup, Scan
-from zadapter.inspection.querylog.plans import WITHOUT_JOBS, find_roots, is_statement
+from zadapter.inspection.querylog.plans import WITHOUT_JOBS, is_statement
+from zadapter.inspection.querylog.relations import find_roots
 from zadapter.inspection.querylog.sources import Queries, read_entries
 from zadapter.inspection.querylog.spelling import Spelling, without_comments
 from zadapter.spark.clone import scratch, set_all

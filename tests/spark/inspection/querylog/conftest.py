@@ -21,9 +21,9 @@ def lake(spark, tmp_path_factory):
 def read(spark, lake):
     """Reads a log as one of the table ``events``."""
 
-    def read_(queries, table=f"{lake}/events", backend="delta", *, tops=False):
+    def read_(queries, table=f"{lake}/events", backend="delta", *, dynamic=False):
         with opening("advise", str(table), backend, spark) as opened:
-            return read_log(queries, opened.snapshot, opened.rows, tops=tops)
+            return read_log(queries, opened.snapshot, opened.rows, dynamic=dynamic)
 
     return read_
 

@@ -99,7 +99,7 @@ def test_texts_in_an_event_log(spark, lake, read, tmp_path):
         spark.sparkContext.setJobDescription(None)
 
     # Spark reads all rows that match, whatever their order
-    assert sums(read(tmp_path, tops=True)) == {"id = 7": 1, "id = 8": 1, "id = 9": 1}
+    assert sums(read(tmp_path, dynamic=True)) == {"id = 7": 1, "id = 8": 1, "id = 9": 1}
 
 
 def test_partition_filters_in_an_event_log(spark, read, tmp_path):

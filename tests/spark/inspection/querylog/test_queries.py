@@ -61,7 +61,7 @@ def test_the_filter_of_a_query(filters, text, expected):
 )  # fmt: skip
 def test_the_first_rows_in_the_order_of_a_column(read, text, expected):
     """Readers skip files without a row among the first; where it counts, the order is shown."""
-    found = read([text], tops=True)
+    found = read([text], dynamic=True)
 
     assert [each.sql for each in found.filters] == expected
     assert [each.top is not None for each in found.filters] == ["ORDER" in e for e in expected]
