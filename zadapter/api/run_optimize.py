@@ -14,7 +14,7 @@ from zadapter.base.interrupts import is_held
 from zadapter.base.outcome import stating
 from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ConflictError, StaleRewriteError
-from zadapter.inspection.advise.choice import advised
+from zadapter.inspection.advise.choice import follow_queries
 from zadapter.planning.cost import object_store
 from zadapter.planning.options import Options
 from zadapter.report import lineage
@@ -115,7 +115,7 @@ def _open_call(
     with open_table(options.name, backend, spark, writes=True, expressions=expressions) as table:
         check_functions(options.where, table.user_session)
         if queries is not None:
-            options = advised(options, table.backend, table.snapshot(), table.user_session)
+            options = follow_queries(options, table.backend, table.snapshot(), table.user_session)
         yield _Opened(
             options=options,
             backend=table.backend,

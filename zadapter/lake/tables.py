@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import is_versioned
 from zadapter.errors import UsageError
-from zadapter.inspection.advise.choice import advised
+from zadapter.inspection.advise.choice import follow_queries
 from zadapter.inspection.measure.table_access import Opened, opening
 from zadapter.inspection.querylog.plans import is_in_catalog
 from zadapter.inspection.querylog.spelling import Spelling, spelling
@@ -133,7 +133,7 @@ def _judge_keyed(opened: Opened, judged: Judged, budget: Budget) -> Judged:
     """Judge a table by its keys; without any, by the columns of its sort order."""
     snapshot, found = opened.snapshot, judged.found
     options = Options(table=found.table, **found.entry.options)
-    options = advised(options, opened.backend, snapshot, opened.session)
+    options = follow_queries(options, opened.backend, snapshot, opened.session)
     keyed = follow_layout(options, opened.backend, snapshot)
     if keyed is None and found.entry.options.get("by") is None:
         settings = follow_definition(Settings(entry=found.entry, own=judged.own), snapshot)

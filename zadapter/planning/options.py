@@ -244,7 +244,7 @@ class Options:
     queries: object = _option(
         None,
         "A query log, as for advise; by=auto takes the keys that suit it best.",
-        _check_queries,  # it is read later, and `advised` replaces it
+        _check_queries,  # it is read later, and `follow_queries` replaces it
         "PATH",
     )
     bloom_filters: Sequence[str] | None = _option(

@@ -8,7 +8,7 @@ import pytest
 
 from zadapter.inspection.advise.choice import steady_keys, weigh_columns
 from zadapter.inspection.advise.judging import SampledTable
-from zadapter.inspection.advise.regret import deal, newer, regret
+from zadapter.inspection.advise.regret import deal, regret, weigh_newer
 from zadapter.inspection.query_log import SLICES
 from zadapter.layout.filters import Filter, Range
 from zadapter.planning.relearning import ENOUGH
@@ -103,6 +103,6 @@ def test_the_newer_half_of_a_log_is_learned_from():
     """By weight; filters of the past count nothing."""
     log = asked("ab", 4, seed=1)
 
-    late = newer(log, np.eye(4, SLICES) * [[1], [1], [1], [1]])
+    late = weigh_newer(log, np.eye(4, SLICES) * [[1], [1], [1], [1]])
 
     assert [each.weight for each in late] == [0, 0, 1, 1]

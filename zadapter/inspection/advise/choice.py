@@ -36,7 +36,7 @@ from zadapter.inspection.advise.new_queries import (
     template_of,
     why_too_thin,
 )
-from zadapter.inspection.advise.regret import Fit, newer, regret
+from zadapter.inspection.advise.regret import Fit, regret, weigh_newer
 from zadapter.inspection.advise.top_filters import bound_tops, boxes_of
 from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
@@ -167,7 +167,9 @@ def compare_layouts(
     )
 
 
-def advised(options: Options, backend: Backend, snapshot: Snapshot, spark: SparkSession) -> Options:
+def follow_queries(
+    options: Options, backend: Backend, snapshot: Snapshot, spark: SparkSession
+) -> Options:
     """Return options with the keys that their query log decides, with the errors of `advise_on`.
 
     A table that has a layout keeps it until the log says that another one pays the rewrite.
@@ -433,7 +435,7 @@ def _relearn(
         regret=regret(judge.table, request.keys, filters, weights, fit),
         bytes=total(judge.table.files, "size"),
     )
-    keys = fit([each for each in newer(filters, weights) if each.weight > 0])
+    keys = fit([each for each in weigh_newer(filters, weights) if each.weight > 0])
     kept = request if keys is None or not relearning.is_due else None
     chosen = request.keys if keys is None or kept is not None else keys
     blooms = {join(each) for each in request.bloom_filters}

@@ -50,14 +50,14 @@ def regret(
         fit: How the contender is fitted.
     """
     contender = np.ones(len(filters))
-    for hand in deal(newer(filters, weights)):
+    for hand in deal(weigh_newer(filters, weights)):
         keys = fit([each for each in hand.others if each.weight > 0])
         if keys is not None:
             contender[hand.asked] = _read(table, keys, [filters[at] for at in hand.asked.tolist()])
     return accumulate(_read(table, present, filters) @ weights, contender @ weights)
 
 
-def newer(filters: Sequence[Filter], weights: Floats) -> list[Filter]:
+def weigh_newer(filters: Sequence[Filter], weights: Floats) -> list[Filter]:
     """Return the filters with their weights in the newer part of a log, which may be 0."""
     begin = find_cut(weights.sum(axis=0).tolist(), HOLDOUT) or 0
     late = weights[:, begin:].sum(axis=1).tolist()
