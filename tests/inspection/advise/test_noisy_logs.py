@@ -12,6 +12,7 @@ from zadapter.inspection.advise.choice import SLACK, compare_layouts, to_boxes
 from zadapter.inspection.advise.judging import SampledTable, mean_share
 from zadapter.inspection.advise.top_filters import UNBOUND
 from zadapter.inspection.query_log import SLICES, LoggedFilter, QueryLog, Top
+from zadapter.layout.layout import Request
 from zadapter.predicates.predicate import And
 from zadapter.predicates.texts import text
 
@@ -204,3 +205,17 @@ def test_a_limit_above_all_rows_is_no_filter(table):
     found = advised(table, [every, *map(logged, RANGES)])
     assert found.unused == {UNBOUND: 3}
     assert (found.entries, found.filters) == (43, 40)
+
+
+def test_last_nights_queries_add_no_bloom_filters_to_a_layout(table):
+    """It would rewrite the table; the same queries over the whole time of the log pay that."""
+    of = snapshot(pa.schema({name: pa.int64() for name in COLUMNS}))
+    present = Request(columns=(("other",),), weights=(1.0,), target_file_size=MIB)
+
+    def added(at):
+        filters = tuple(logged(each, at=at, times=2) for each in TENANTS)
+        found = compare_layouts(of, QueryLog(filters, 40, {}), table, present, asked={}).again
+        return found.bloom_filters or found.relearning.is_due
+
+    assert not added([SLICES - 1])
+    assert added(range(SLICES))

@@ -75,7 +75,7 @@ class _Column:
 
     def effect(self, filters: Sequence[Filter]) -> BloomFilterEffect | None:
         """Return the predicted effect on queries that look for values; None if there are none."""
-        asked = np.array([_points(each, self._column) is not None for each in filters])
+        asked = np.array([find_points(each, self._column) is not None for each in filters])
         if not asked.any():
             return None
         before, after = self._shares(filters)
@@ -103,7 +103,7 @@ class _Column:
         value are taken to be distributed exponentially, and those in the sample are Poisson.
         """
         found = np.full(len(filters), np.nan)
-        points = {n: p for n, f in enumerate(filters) if (p := _points(f, self._column))}
+        points = {n: p for n, f in enumerate(filters) if (p := find_points(f, self._column))}
         if not points:
             return found
         alone = [Filter(((*ranges,),), 1.0) for ranges in points.values()]
@@ -114,7 +114,7 @@ class _Column:
         return found
 
 
-def _points(asked: Filter, column: NameParts) -> list[Range] | None:
+def find_points(asked: Filter, column: NameParts) -> list[Range] | None:
     """Return the values that a filter looks for in a column; None: other rows may match, too."""
     found = list[Range]()
     for box in asked.boxes:

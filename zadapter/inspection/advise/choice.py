@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import fsum
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from zadapter.inspection.advice import (
     Drift,
     QueryEffect,
 )
-from zadapter.inspection.advise.bloom_filter_advice import bloom_filters
+from zadapter.inspection.advise.bloom_filter_advice import bloom_filters, find_points
 from zadapter.inspection.advise.joined_ranges import bound_joins
 from zadapter.inspection.advise.judging import SampledTable, mean_share, sample_table
 from zadapter.inspection.advise.new_queries import (
@@ -46,7 +45,7 @@ from zadapter.layout.layout import Request
 from zadapter.layout.learned import STEADY_WEIGHT
 from zadapter.planning.effect import NOISE
 from zadapter.planning.options import Options
-from zadapter.planning.relearning import ENOUGH, PART, Relearning
+from zadapter.planning.relearning import ENOUGH, PART, Relearning, accumulate
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts, total
@@ -346,28 +345,35 @@ class Judge:
         _, row_groups = self.table.divide_rows(keys)
         return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
 
-    def paying_bloom_filters(self, snapshot: Snapshot, keys: Keys, queries: float) -> set[str]:
-        """Return the columns whose Bloom filters pay a rewrite by the newer part of the log.
+    def find_paying_bloom_filters(self, snapshot: Snapshot, keys: Keys, log: QueryLog) -> set[str]:
+        """Return the columns whose Bloom filters pay a rewrite, by the rule of the regret.
 
-        No filter counts more than a part of the log does in the regret of a layout.
+        No part of the log counts more than it does in the regret of a layout, and no filter counts
+        more than a part does.
 
         Args:
             snapshot: The table.
             keys: The layout that they are written with.
-            queries: Number of queries that a weight of 1 stands for.
+            log: The log.
         """
+        filters, queries = to_boxes(log.filters), log.queries_a_weight
+        weights = np.array([each.weights for each in log.filters]) * queries
+        totals = weights.sum(axis=1, keepdims=True)
+        weights = weights * (PART / np.maximum(totals, PART))
         train, test = (
             [replace(each, weight=min(each.weight * queries, PART)) for each in part]
             for part in (self.train, self.test)
         )
-        effects = replace(self, train=train, test=test).bloom_filters(snapshot, keys)
-        asked = fsum(each.weight for each in test)
-        return {
-            name
-            for name, each in effects.items()
-            if asked * each.weight * (each.row_group_share - each.row_group_share_filtered)
-            >= ENOUGH
-        }
+        found = set[str]()
+        for name, each in (
+            replace(self, train=train, test=test).bloom_filters(snapshot, keys).items()
+        ):
+            asks = [find_points(asked, split(name)) is not None for asked in filters]
+            saved = each.row_group_share - each.row_group_share_filtered
+            parts = weights[asks].sum(axis=0) * saved
+            if accumulate(parts, np.zeros_like(parts)) >= ENOUGH:
+                found.add(name)
+        return found
 
     def contender(self, found: Sequence[_Judged]) -> Fit:
         """Return how the layout is fitted that a table may get: the plain one if others risk more.
@@ -439,7 +445,7 @@ def _relearn(
     kept = request if keys is None or not relearning.is_due else None
     chosen = request.keys if keys is None or kept is not None else keys
     blooms = {join(each) for each in request.bloom_filters}
-    more = judge.paying_bloom_filters(snapshot, chosen, log.queries_a_weight)
+    more = judge.find_paying_bloom_filters(snapshot, chosen, log)
     return Again(
         relearning=relearning,
         keys=chosen,
