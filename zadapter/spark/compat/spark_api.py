@@ -25,6 +25,7 @@ from zadapter.spark.jvm.java_classes import java_classes
 
 _BYTEWISE = "UTF8_BINARY"
 """The collation of texts that are compared by their bytes."""
+_LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 _SEED = 42
 """Seed of Spark's hash partitioning (``HashPartitioning``)."""
 _making = threading.Lock()
@@ -50,10 +51,14 @@ def arrow_schema(rows: DataFrame, *, large: bool = False) -> pa.Schema:
         rows: The rows.
         large: Whether texts and bytes have offsets of 64 bits.
     """
+    return _to_arrow_schema(rows.schema, large=large)
+
+
+def _to_arrow_schema(schema: T.StructType, *, large: bool) -> pa.Schema:
     options: dict[str, Any] = {"prefers_large_types": True} if large else {}
     if "timezone" in signature(to_arrow_schema).parameters:  # PySpark 4.2 knows no UTC by itself
         options["timezone"] = "UTC"
-    return to_arrow_schema(rows.schema, **options)
+    return to_arrow_schema(schema, **options)
 
 
 def to_arrow(rows: DataFrame) -> pa.Table:
@@ -89,7 +94,7 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
     python = java_classes(session).org.apache.spark.sql.api.python.PythonSQLUtils
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     if has_large_types(session):
-        table = table.cast(pa.schema(map(_enlarge, table.schema)))
+        table = table.cast(_to_arrow_schema(schema, large=True))
     batches = table.to_batches(max_chunksize=_BATCH)
     stream = session._sc._serialize_to_jvm(  # noqa: SLF001 - as createDataFrame does
         batches or [pa.RecordBatch.from_pylist([], schema=table.schema)],
@@ -107,24 +112,7 @@ def has_large_types(spark: SparkSession) -> bool:
     The JVM does not look at the types of a batch: it would read other memory than that of texts.
     The setting is in Spark 4.0 and later.
     """
-    conf: Any = java_session(spark).sessionState().conf()
-    return "arrowUseLargeVarTypes" in dir(conf) and bool(conf.arrowUseLargeVarTypes())
-
-
-def _enlarge(field: pa.Field) -> pa.Field:
-    """Return a field whose texts and bytes have offsets of 64 bits, at any depth."""
-    type_ = field.type
-    if pa.types.is_string(type_):
-        return field.with_type(pa.large_string())
-    if pa.types.is_binary(type_):
-        return field.with_type(pa.large_binary())
-    if pa.types.is_struct(type_):
-        return field.with_type(pa.struct([_enlarge(each) for each in type_]))
-    if pa.types.is_map(type_):
-        return field.with_type(pa.map_(_enlarge(type_.key_field), _enlarge(type_.item_field)))
-    if pa.types.is_list(type_):
-        return field.with_type(pa.list_(_enlarge(type_.value_field)))
-    return field
+    return str(spark.conf.get(_LARGE, "false")).lower() == "true"
 
 
 def valid_text(column: Column) -> Column:
