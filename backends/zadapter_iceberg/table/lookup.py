@@ -23,8 +23,11 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 
 _BY_PATH = re.compile(r"(?i)iceberg\.`(?P<path>(?:[^`]|``)+)`\Z")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)\Z")
-_INTERNAL_CATALOGS = {"default_iceberg", "default_rewrite_catalog", FUNCTIONS}
-"""Catalogs that Iceberg and zadapter define for paths, staged tables and functions."""
+_CLASSES = {f"org.apache.iceberg.spark.Spark{kind}Catalog" for kind in ("", "Session")}
+"""Classes of catalogs that have names of tables. Others of Iceberg have tables under way, such as
+the one that it defines in a session that has read a table by its path."""
+_INTERNAL_CATALOGS = {"default_iceberg", FUNCTIONS}
+"""Catalogs that Iceberg and zadapter define for paths and functions."""
 _ABSENT = re.compile(
     r"NoSuch(Table|Namespace|Database|Catalog)|Cannot create table identifier without a table name"
 )
@@ -103,7 +106,7 @@ def catalogs(jvm: Jvm) -> list[str]:
         for key, value in sorted(settings.items())
         if (name := _CATALOG.match(key))
         and name[1] not in _INTERNAL_CATALOGS
-        and value.startswith("org.apache.iceberg.spark.Spark")
+        and value in _CLASSES
     ]
     current = jvm.session.sessionState().catalogManager().currentCatalog().name()
     return sorted(names, key=lambda name: (name != current, name))
