@@ -104,9 +104,7 @@ def catalogs(jvm: Jvm) -> list[str]:
     names = [
         name[1]
         for key, value in sorted(settings.items())
-        if (name := _CATALOG.match(key))
-        and name[1] not in _INTERNAL_CATALOGS
-        and value in _CLASSES
+        if (name := _CATALOG.match(key)) and name[1] not in _INTERNAL_CATALOGS and value in _CLASSES
     ]
     current = jvm.session.sessionState().catalogManager().currentCatalog().name()
     return sorted(names, key=lambda name: (name != current, name))
