@@ -50,6 +50,19 @@ def test_the_last_request_is_that_of_the_last_rewrite():
     assert Layouts(folder).get(LAST).request == LAYOUT.request
 
 
+def test_it_is_known_whether_the_last_rewrite_was_meant_for_the_whole_table():
+    """A part that gets the table's own layout takes nothing from it; another layout does."""
+    folder, table = Folder(), replace(LAYOUT, of_table=True)
+    part = replace(LAYOUT, request=replace(LAYOUT.request, target_file_size=5))
+    known = []
+    for layout in (LAYOUT, table, LAYOUT, part, table):
+        Layouts(folder).keep(layout)
+        last = Layouts(folder).get(LAST)
+        known.append((last.request == LAYOUT.request, last.of_table))
+
+    assert known == [(True, False), (True, True), (True, True), (False, False), (True, True)]
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "{}", "7", '"x"', '{"format": 1}', '{"format": 99}', "\xff"]
 )

@@ -61,13 +61,16 @@ def test_files_with_the_right_filters_are_left():
 
 
 def test_filters_are_kept_as_last_asked_for():
-    """Also if no file has them yet. Of tables that do not know, those of most bytes count."""
+    """Also if no file has them any more. If a part was to get them, those of most bytes count."""
     stored = {each.id: Layout.uncut(each) for each in (ASKED, FILTERED)}
     files = table_of(*run(A_RUN, 3), *run(FILTERED.id + "c" * 16, 2))
+    part = {LAST: stored[FILTERED.id]}
+    every = {LAST: replace(stored[FILTERED.id], of_table=True)}
 
     assert find_bloom_filters(files, stored) == ()
-    assert find_bloom_filters(files, stored | {LAST: stored[FILTERED.id]}) == (("c1",),)
-    assert find_bloom_filters(table_of(raw()), {LAST: stored[FILTERED.id]}) == (("c1",),)
+    assert find_bloom_filters(files, stored | part) == ()
+    assert find_bloom_filters(files, stored | every) == (("c1",),)
+    assert find_bloom_filters(table_of(raw()), part) == (("c1",),)
 
 
 def test_only_filters_differ_of_outdated_files():

@@ -1,5 +1,7 @@
 """The target file size follows the table: its layout, its bytes, its properties."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +15,10 @@ from zadapter.planning.file_size import (
     SMALLEST,
     choose_file_size,
     find_requests,
+    followed_request,
     heaviest_request,
     present_request,
+    request_for_cold,
     target_file_size,
 )
 
@@ -51,17 +55,70 @@ def test_files_are_never_larger_than_the_table_wants_them(size, limit):
     assert target_file_size(size, limit) <= limit
 
 
+OLD, NEW = (fitted([[1, 2, 3]], 2, target_file_size=size) for size in (MIB, 2 * MIB))
+KNOWN = {each.id: each for each in (OLD, NEW)}
+
+
+def table(old=0, new=0, bare=0):
+    """A table with so many bytes in files of the old layout, of the new one and of none."""
+    layouts = {OLD.id: old, NEW.id: new, None: bare}
+    held = {layout: size for layout, size in layouts.items() if size}
+    names = [str(number) for number in range(len(held))]
+    return file_table(names, sizes=[*held.values()], layouts=[*held])
+
+
+def last(layout, *, of_table):
+    """What is stored with the table after a rewrite by a layout."""
+    return KNOWN | {LAST: replace(Layout.uncut(layout.request), of_table=of_table)}
+
+
 def test_a_change_of_the_layout_goes_on_while_most_files_have_the_old_one():
     """Unless no file has the last one: then another table was in this folder."""
-    old, new = (fitted([[1, 2, 3]], 2, target_file_size=size) for size in (MIB, 2 * MIB))
-    stored = {old.id: old, new.id: new, LAST: Layout.uncut(new.request)}
-    begun = file_table(["a", "b", "c"], sizes=[9, 9, 1], layouts=[old.id, None, new.id])
-    others = file_table(["a", "b"], sizes=[9, 9], layouts=[old.id, None])
+    stored = last(NEW, of_table=True)
+    begun = table(old=9, bare=9, new=1)
 
-    assert heaviest_request(begun, stored) == old.request
-    assert present_request(begun, stored) == new.request
-    assert present_request(others, stored) == old.request
-    assert present_request(others, {}) is None
+    assert heaviest_request(begun, stored) == OLD.request
+    assert present_request(begun, stored) == NEW.request
+    assert followed_request(begun, stored) == NEW.request
+    assert choose_file_size(begun, stored, [("c0",)], Curve.ADAPTIVE, None) == 2 * MIB
+    assert present_request(table(old=9), stored) == OLD.request
+    assert present_request(table(old=9, bare=9), {}) is None
+
+
+def test_a_change_goes_on_if_only_cold_files_have_the_new_layout():
+    """These have a request of their own, with larger files."""
+    cold = Layout.uncut(request_for_cold(NEW.request))
+    begun = file_table(["a", "b"], sizes=[9, 1], layouts=[OLD.id, cold.id])
+
+    assert present_request(begun, last(NEW, of_table=True)) == NEW.request
+
+
+@pytest.mark.parametrize("part", [1, 4, 20], ids=["a few files", "a third", "most of it"])
+def test_a_rewrite_of_a_part_is_the_layout_of_the_table_once_most_bytes_have_it(part):
+    """A rewrite of a few files with `where` has not asked for the rest of the table."""
+    stored, files = last(NEW, of_table=False), table(old=8, new=part)
+    expected = NEW.request if part > 8 else OLD.request
+
+    assert present_request(files, stored) == followed_request(files, stored) == expected
+    assert choose_file_size(files, stored, [("c0",)], Curve.ADAPTIVE, None) == (
+        expected.target_file_size
+    )
+
+
+def test_a_table_of_which_a_part_was_tried_has_no_layout():
+    """So a query log decides about its rest; a call without keys follows what it finds."""
+    stored, files = last(NEW, of_table=False), table(new=1, bare=9)
+
+    assert present_request(files, stored) is None
+    assert followed_request(files, stored) == NEW.request
+    assert present_request(files, last(NEW, of_table=True)) == NEW.request
+
+
+def test_appends_do_not_take_the_layout_from_a_table():
+    """Other writers have none, and most nights their files are few."""
+    for of_table, bare in ((True, 99), (False, 7)):
+        files = table(old=8, bare=bare)
+        assert present_request(files, last(OLD, of_table=of_table)) == OLD.request
 
 
 def test_a_table_keeps_the_size_it_was_clustered_with():

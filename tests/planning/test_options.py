@@ -14,7 +14,10 @@ import pytest
 
 import zadapter
 from zadapter.base.locations import VARIABLES
+from zadapter.errors import UsageError
 from zadapter.inspection.querylog.sources import Queries
+from zadapter.layout.filters import Filter, Keys
+from zadapter.layout.layout import Curve, Request
 from zadapter.planning.options import OPTIONS, Options, default_of
 
 WRONG = [
@@ -171,3 +174,47 @@ def test_the_documentation_is_that_of_the_table():
         name: row.help for name, row in OPTIONS.items()
     }
     assert set(shown) == {"table", "backend", "spark"}
+
+
+LOGGED = Options(table="t", by="auto", queries="logs/", row_groups=8)
+KEPT = Request(columns=(("a",),), weights=(1.0,), curve=Curve.ZORDER, target_file_size=1 << 20)
+
+
+def test_what_a_caller_states_holds_for_the_layout_that_a_table_keeps():
+    """A query log decides the columns; all else that is not stated is the table's."""
+    kept = LOGGED.with_layout(KEPT)
+
+    assert (kept.weights, kept.curve, kept.row_groups) == ({"a": 1.0}, "zorder", 8)
+    assert replace(LOGGED, row_groups=16).with_layout(replace(KEPT, row_groups=4)).row_groups == 4
+    hilbert = replace(LOGGED, curve="hilbert").with_layout(KEPT)
+    assert (hilbert.curve, hilbert.by_log) == ("hilbert", True)
+
+
+def test_a_curve_that_a_kept_layout_cannot_have_is_refused():
+    """As it is if the layout is passed in by."""
+    learned = replace(KEPT, curve=Curve.ADAPTIVE, filters=(Filter(((),), 1.0),))
+
+    with pytest.raises(UsageError, match="curve='hilbert' cannot be fitted to filters"):
+        replace(LOGGED, curve="hilbert").with_layout(learned)
+
+
+def test_what_a_caller_states_is_named_if_no_layout_suits_the_queries():
+    """The call goes on, as those of other nights do: it compacts the table."""
+    found = LOGGED.with_advice(None, ())
+
+    assert (found.by, found.row_groups) == (None, 16)
+    assert found.unchosen.endswith("none is chosen, and row_groups= without one has no effect")
+    curved = replace(LOGGED, curve="zorder").with_advice(None, ())
+    assert "curve= and row_groups= without one have no effect" in curved.unchosen
+    assert replace(LOGGED, row_groups=16).with_advice(None, ()).unchosen.endswith("is chosen")
+
+
+def test_a_layout_is_meant_for_the_table_unless_files_are_selected():
+    """Or a query log decides it: that of the table, though a part is rewritten."""
+    for given, is_for_table in (
+        (Options(table="t", by="a", max_bytes="1GB"), True),
+        (Options(table="t", by="a", where="b > 5"), False),
+        (replace(LOGGED, where="b > 5").with_advice(Keys({"a": 1.0}), ()), True),
+        (Options(table="t", where="b > 5").with_layout(KEPT), False),
+    ):
+        assert given.is_for_table == is_for_table

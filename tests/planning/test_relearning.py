@@ -101,5 +101,15 @@ def test_it_is_shown_in_bytes():
 
     assert not kept.is_due
     assert "512 MB more than another one, and it is learned again from 4 GB on" in str(kept)
+    assert "force=True (--force) takes the layout of the log now" in str(kept)
     assert due.is_due
     assert "learned again: it has cost queries 4 GB more" in str(due)
+
+
+def test_what_is_kept_has_never_cost_as_much_as_what_is_not():
+    """Also if both are the same rounded number."""
+    nearly = Relearning(regret=ENOUGH - 1e-5, bytes=1_000_000_000)
+
+    assert not nearly.is_due
+    assert "it has cost queries almost 3.725 GB more than another one" in str(nearly)
+    assert "from 3.725 GB on" in str(nearly)

@@ -197,4 +197,6 @@ def test_what_a_query_log_has_done_is_said_with_work_and_without():
         assert found.facts()["queries"] == str(kept)
         assert "1 GB more than another one" in str(found)
     assert "queries" not in plan((0.9, 0.3), None, (8, 3)).facts()
+    none = replace(idle, relearning=None, unchosen="no layout suits the log")
+    assert none.facts()["queries"] == "no layout suits the log"
     assert working.to_dict()["relearning"] == {"regret": 1.0, "bytes": 1 << 30}

@@ -183,6 +183,7 @@ def _price_plan(plan: AnyPlan, options: Options) -> Plan:
         object_store=store,
         prices=options.prices,
         relearning=options.relearning,
+        unchosen=options.unchosen,
     )
 
 

@@ -145,7 +145,7 @@ class Again:
             found = options.with_advice(self.keys, self.bloom_filters)
         else:
             found = options.with_layout(self._kept).with_bloom_filters(self.bloom_filters)
-        return replace(found, relearning=self.relearning)
+        return found if options.force else replace(found, relearning=self.relearning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,6 +144,8 @@ class Layout:
     """Whether the cuts are stored with the table. Of other layouts only the request is stored."""
     run: str = ""
     """Identifies the rewrite that the layout was fitted for: two may have equal cuts."""
+    of_table: bool = False
+    """Whether the rewrite was meant for the whole table, in this call or in several ones."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.id == other.id
@@ -197,6 +199,7 @@ class Layout:
         tree = self._tree()
         tree["levels"] = [deduplicate_cuts(level) for level in tree["levels"]]
         whole = tree | files | {"order": order, "format": _version(self.request)}
+        whole |= {"of_table": True} if self.of_table else {}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -222,6 +225,7 @@ class Layout:
             width=np.array(data["width"], np.int32),
             order=None if order is None else np.array(order, np.int32),
             run=data.get("run", ""),
+            of_table=data.get("of_table") is True,
         )
 
     def regrain(self, files: Sequence[int]) -> "Layout":

@@ -6,10 +6,12 @@ without cuts. The cuts of layouts that will not last, such as the layout of one 
 stored: so a table that is optimized every night has few of them.
 
 The request of the last rewrite is also stored under the id ``last``: a table whose rows were all
-overwritten has no file that names a layout.
+overwritten has no file that names a layout. With it is stored whether the rewrite was meant for the
+whole table. Such a rewrite may take several calls, which the next one continues.
 """
 
 import re
+from dataclasses import replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -63,15 +65,23 @@ class Layouts:
         A layout with long texts may be too large. It is not stored, and fitted again when needed.
         """
         request = Layout.uncut(layout.request)
-        self._write(layout.request.id, request)
+        self._keep(layout.request.id, request)
         if not layout.request.cold:
-            self._write(LAST, request)
+            self._keep_last(replace(request, of_table=layout.of_table))
         if layout.lasting:
-            self._write(layout.id, layout)
+            self._keep(layout.id, layout)
+
+    def _keep_last(self, request: Layout) -> None:
+        """Write a request as the last one; that of the table stays, though a part is rewritten."""
+        last = self.get(LAST)
+        if last != request or (request.of_table and not last.of_table):
+            self._write(LAST, request)
+
+    def _keep(self, layout_id: str, layout: Layout) -> None:
+        if self.get(layout_id) != layout:  # equal ids mean equal trees
+            self._write(layout_id, layout)
 
     def _write(self, layout_id: str, layout: Layout) -> None:
-        if self.get(layout_id) == layout:  # equal ids mean equal trees
-            return
         data = layout.to_json().encode()
         if len(data) <= LARGEST:
             self._store.write(_path(layout_id), data)

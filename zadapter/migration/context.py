@@ -19,7 +19,7 @@ from zadapter.layout.layout import Layout, Request
 from zadapter.migration.copy import Transfer, keys_of
 from zadapter.migration.migration_options import MigrationOptions
 from zadapter.migration.row_proof import Side, filters_on, prove
-from zadapter.planning.file_size import heaviest_request
+from zadapter.planning.file_size import followed_request
 from zadapter.planning.options import Options
 from zadapter.planning.request import request_of
 from zadapter.report.migration_report import Migration, Mode, Proof
@@ -125,7 +125,7 @@ def start(context: MigrationContext) -> SourceTable:
         )
     before = context.source.define(snapshot)
     files = context.source.files(snapshot, with_order(snapshot))
-    kept = heaviest_request(files, snapshot.layouts)
+    kept = followed_request(files, snapshot.layouts)
     fields = [f.name for f in before.partition]
     unrepresentable = [
         name for name in fields if _is_unrepresentable(file_stats.partition(files, name))

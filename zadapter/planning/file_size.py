@@ -79,7 +79,11 @@ def choose_file_size(
     limit: int | None,
 ) -> int:
     """Return the size of the table's layout of the same keys, or else a size by its bytes."""
-    kept = find_file_size(files, layouts, columns, curve)
+    present = present_request(files, layouts)
+    if present is not None and (present.columns, present.curve) == (tuple(columns), curve):
+        kept: int | None = present.target_file_size
+    else:
+        kept = find_file_size(files, layouts, columns, curve)
     return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
 
 
@@ -99,12 +103,10 @@ def _scale_request(request: Request, times: float, *, cold: bool) -> Request:
 
 
 def find_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[NameParts, ...]:
-    """Return the columns with Bloom filters as the last rewrite was asked for them.
-
-    Of tables whose last request is not stored, those of the layout that wrote most bytes.
-    """
-    last = layouts.get(LAST)
-    request = heaviest_request(files, layouts) if last is None else last.request
+    """Return the columns with Bloom filters of the layout that a call without keys follows."""
+    request, last = followed_request(files, layouts), layouts.get(LAST)
+    if request is None and last is not None:
+        request = last.request
     return () if request is None else request.bloom_filters
 
 
@@ -138,16 +140,27 @@ def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
 
 
 def present_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
-    """Return the request of the last rewrite if files have it, or else the heaviest one.
+    """Return the request of the layout that a table has; None: it has none.
 
-    A change to another layout may take several calls, and the first of them begins it.
+    This is what ``by="auto"`` keeps. It is that of the last rewrite, if this was meant for the
+    whole table and files have it: a change to another layout may take several calls. After a
+    rewrite of a part, it is the layout of most bytes, or none if most bytes have none.
     """
-    last = layouts.get(LAST)
-    if last is not None:
-        written = pc.utf8_slice_codeunits(files["layout"], 0, ID)
-        if pc.any(pc.equal(written, last.request.id)).as_py():
+    last, ids = layouts.get(LAST), pc.utf8_slice_codeunits(files["layout"], 0, ID)
+    if last is not None and last.of_table:
+        own = [last.request.id, request_for_cold(last.request).id]
+        if pc.any(pc.is_in(ids, value_set=pa.array(own, ids.type))).as_py():
             return last.request
-    return heaviest_request(files, layouts)
+    bare = total(files.filter(pc.is_null(files["layout"])), "size")
+    return None if 2 * bare > total(files, "size") else heaviest_request(files, layouts)
+
+
+def followed_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
+    """Return the request that a call without keys follows; None: no file has a layout.
+
+    Unlike :func:`present_request`, it is also that of the few files that have a layout.
+    """
+    return present_request(files, layouts) or heaviest_request(files, layouts)
 
 
 def find_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | None]:

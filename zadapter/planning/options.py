@@ -361,6 +361,10 @@ class Options:
 
     relearning: Relearning | None = None
     """Whether a query log has changed the table's layout; None: it was not asked."""
+    by_log: bool = False
+    """Whether a query log has decided the key columns."""
+    unchosen: str = ""
+    """Why a query log has chosen no layout; empty: it has, or was not asked."""
 
     def __post_init__(self) -> None:
         check_table(self.table)
@@ -377,8 +381,7 @@ class Options:
                 f"curve={self.curve!r} cannot be fitted to filters; omit curve=, or pass names of "
                 "columns in by="
             )
-        layout = self.curve, self.row_groups
-        if self.by is None and layout != (Curve.ADAPTIVE.value, ROW_GROUPS):
+        if self.by is None and self._stated:
             raise UsageError("curve= and row_groups= without by= have no effect; pass by= as well")
         limits = (self.max_bytes, self.max_files, self.max_seconds, self.min_age, self.tiers)
         if self.force and limits != (None,) * 5:
@@ -391,18 +394,18 @@ class Options:
         """Return the options with what a query log asks for, instead of the log.
 
         Args:
-            keys: Key columns; None: those of the table stay, with its curve and row groups.
+            keys: Key columns; None: no layout suits the log, so those of the caller have no effect.
             bloom_filters: Columns with Bloom filters, unless the caller states them; none: those of
                 the table stay.
         """
-        stays = keys is None
-        return replace(
-            self.with_bloom_filters(bloom_filters),
-            by=keys,
-            queries=None,
-            curve=Curve.ADAPTIVE.value if stays else self.curve,
-            row_groups=ROW_GROUPS if stays else self.row_groups,
-        )
+        found = self.with_bloom_filters(bloom_filters)
+        if keys is not None:
+            return replace(found, by=keys, queries=None, by_log=True)
+        unchosen, stated = _UNCHOSEN, " and ".join(f"{name}=" for name in self._stated)
+        if stated:
+            unchosen += f", and {stated} without one {'have' if ' ' in stated else 'has'} no effect"
+        plain: dict[str, Any] = {name: default_of(name) for name in _OF_LAYOUT}
+        return replace(found, by=None, queries=None, unchosen=unchosen, **plain)
 
     def with_bloom_filters(self, columns: Sequence[str]) -> "Options":
         """Return the options with Bloom filters, unless the caller states others; none: as is."""
@@ -410,15 +413,33 @@ class Options:
         return self if stated else replace(self, bloom_filters=columns)
 
     def with_layout(self, request: Request) -> "Options":
-        """Return the options with the key columns, the curve and the row groups of a layout."""
+        """Return the options with the key columns of a layout, and what else is not stated.
+
+        Raises:
+            UsageError: The layout cannot have the stated curve.
+        """
         keys = request.keys
+        known: dict[str, Any] = {"curve": request.curve.value, "row_groups": request.row_groups}
         return replace(
             self,
             by=keys if keys.filters else keys.weights,
             queries=None,
-            curve=request.curve.value,
-            row_groups=request.row_groups,
+            by_log=self.by == AUTO,
+            **{name: value for name, value in known.items() if name not in self._stated},
         )
+
+    @property
+    def is_for_table(self) -> bool:
+        """Whether the layout is meant for the whole table, and not for a part of it.
+
+        Also a query log that decides the keys does so for the whole table.
+        """
+        return self.where is None or self.by_log
+
+    @property
+    def _stated(self) -> tuple[str, ...]:
+        """Names of the options that only a layout has, as far as the caller states them."""
+        return tuple(name for name in _OF_LAYOUT if getattr(self, name) != default_of(name))
 
     @property
     def name(self) -> str:
@@ -480,6 +501,8 @@ class Options:
         return self.by.filters if isinstance(self.by, Keys) else ()
 
 
+_OF_LAYOUT = ("curve", "row_groups")
+_UNCHOSEN = "no layout lets queries like those of the log read far fewer rows, so none is chosen"
 OPTIONS: Mapping[str, Row] = {
     each.name: each.metadata["row"] for each in fields(Options) if "row" in each.metadata
 }

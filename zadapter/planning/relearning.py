@@ -47,9 +47,11 @@ class Relearning:
         more, enough = (show(round(each * self.bytes)) for each in (self.regret, ENOUGH))
         if self.is_due:
             return f"the layout is learned again: it has cost queries {enough} more, two rewrites"
+        more = f"almost {more}" if more == enough else more
         return (
             f"the layout is kept: by what counts of the log it has cost queries {more} more than "
-            f"another one, and it is learned again from {enough} on"
+            f"another one, and it is learned again from {enough} on; force=True (--force) takes "
+            "the layout of the log now"
         )
 
     @property

@@ -101,6 +101,8 @@ class Plan(Facts):
     """Prices that the caller has passed."""
     relearning: Relearning | None = None
     """Whether a query log has changed the table's layout; None: it was not asked."""
+    unchosen: str = ""
+    """Why a query log has chosen no layout; empty: it has, or was not asked."""
     files: pa.Table | None = field(default=None, repr=False, compare=False)
     """All live files of the table, with stats of the key columns, and with their ``tier``."""
     _runner: "Callable[[], Report] | None" = field(default=None, repr=False, compare=False)

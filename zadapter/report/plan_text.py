@@ -68,7 +68,8 @@ def facts(plan: "Plan") -> Mapping[str, str]:
 
 def describe_queries(plan: "Plan") -> dict[str, str]:
     """Return what a query log has done to the layout as a fact; none: it was not asked."""
-    return {} if plan.relearning is None else {"queries": str(plan.relearning)}
+    told = plan.unchosen if plan.relearning is None else str(plan.relearning)
+    return {"queries": told} if told else {}
 
 
 def summary(plan: "Plan") -> Summary:

@@ -12,7 +12,7 @@ from zadapter.base.names import NameParts, join, resolve
 from zadapter.errors import UnknownColumnError, UnsupportedError, UsageError
 from zadapter.layout.layout import Request
 from zadapter.layout.store import LAST
-from zadapter.planning.file_size import heaviest_request
+from zadapter.planning.file_size import followed_request
 from zadapter.planning.options import AUTO, Options
 from zadapter.predicates.predicate import Predicate
 from zadapter.predicates.predicate import columns as columns_of
@@ -87,10 +87,10 @@ def predicate_of(where: str | None, backend: Backend, snapshot: Snapshot) -> Pre
 def follow_layout(options: Options, backend: Backend, snapshot: Snapshot) -> Options | None:
     """Return *options* with the key columns, weights and curve of the table's layout.
 
-    Options with key columns are returned as they are. Of several layouts, the one that wrote most
-    of the live bytes is followed. If no live file has one, since all rows were overwritten, the
-    last rewrite's is followed. A table without a layout may have clustering columns; None: it has
-    neither.
+    Options with key columns are returned as they are. Of several layouts, the last one that was
+    meant for the whole table is followed, or else the one that wrote most of the live bytes. If no
+    live file has one, since all rows were overwritten, the last rewrite's is followed. A table
+    without a layout may have clustering columns; None: it has neither.
 
     Raises:
         UsageError: The table lacks a column of its layout.
@@ -104,7 +104,7 @@ def follow_layout(options: Options, backend: Backend, snapshot: Snapshot) -> Opt
 
 def follow_files(options: Options, files: pa.Table, snapshot: Snapshot) -> Options | None:
     """Return *options* with the layout of *files*, as :func:`follow_layout` does."""
-    request = heaviest_request(files, snapshot.layouts)
+    request = followed_request(files, snapshot.layouts)
     size = options.target_file_size
     if request is not None:
         _check(request, snapshot)

@@ -155,7 +155,7 @@ def commit_job(call: RewriteContext, ready: Ready, tally: Tally) -> ConflictErro
         operation=Operation.OPTIMIZE,
         exchanges=ready.exchanges,
         staged=(ready.staged,),
-        layouts=_layouts_to_store(plan, ready.planned),
+        layouts=_layouts_to_store(call, ready.planned),
     )
     attempts, written = Attempts(call.options.backoff), [ready.written]
     rebaser = _rebaser(call, ready, written)
@@ -287,12 +287,14 @@ def _rows_in(plan: AnyPlan, group: FileGroup) -> int:
     return plan.backend.read(plan.snapshot, group.files).count() if rows is None else rows
 
 
-def _layouts_to_store(plan: AnyPlan, planned: AnyJob) -> tuple[Layout, ...]:
+def _layouts_to_store(call: RewriteContext, planned: AnyJob) -> tuple[Layout, ...]:
     """Return the layout, if any; its cuts last if it places a large part of the table."""
     if isinstance(planned, JoiningJob):
         return ()
-    rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, plan.files))
-    return (replace(planned.layout, lasting=LASTING * rewritten >= all_bytes),)
+    every = call.plan.files
+    rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, every))
+    lasting, of_table = LASTING * rewritten >= all_bytes, call.options.is_for_table
+    return (replace(planned.layout, lasting=lasting, of_table=of_table),)
 
 
 def _version(version: int | None) -> str:

@@ -37,3 +37,23 @@ def test_new_cuts_need_keys_or_a_layout(table, spark):
     """There is no default for what filters use."""
     with pytest.raises(UsageError, match=r"force= fits new cuts, but no file .* pass by="):
         zadapter.optimize(table, backend="parquet", force=True, spark=spark)
+
+
+@pytest.mark.slow
+def test_a_part_that_is_rewritten_by_other_keys_does_not_decide_for_the_table(table, spark):
+    """A call that was meant for the whole table does, though it has rewritten few files so far."""
+    asked = {"target_file_size": "8KB", "spark": spark}
+    zadapter.optimize(table, by="id", backend="parquet", **asked)
+    part = zadapter.optimize(table, by="b", where="id < 300", **asked)
+    log = [f"id = {n * 7}" for n in range(40)]
+
+    assert 0 < part.files_removed < part.plan.files_before / 2
+    assert zadapter.plan(table, spark=spark).columns == ("id",)
+    kept = zadapter.plan(table, by="auto", queries=log, row_groups=4, spark=spark)
+    assert (kept.columns, kept.relearning.is_due) == (("id",), False)
+
+    begun = zadapter.optimize(table, by="a", max_files=2, **asked)
+    assert begun.plan.groups_left
+    assert zadapter.plan(table, spark=spark).columns == ("a",)
+    judged = zadapter.plan(table, by="auto", queries=log, spark=spark)
+    assert (judged.columns, judged.relearning.is_due) == (("id",), True)

@@ -177,7 +177,7 @@ def follow_queries(
     if queries is None:
         return options
     advice = advise_on(backend, snapshot, spark, queries)
-    if advice.again is None or options.force:
+    if advice.again is None or (options.force and advice.best is not None):
         return options.with_advice(advice.best, tuple(advice.bloom_filters))
     return advice.again.apply(options)
 
