@@ -76,6 +76,8 @@ class LoggedFilter:
     """Which of the rows that match the queries ask for; None: all of them."""
     ranges: tuple[KeyRange, ...] = ()
     """Ranges of keys by which joins filter the table, besides the predicate."""
+    query: int | None = None
+    """Number of the first query of the log that has it, with whatever limit; None: unknown."""
 
     @property
     def weight(self) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 from zadapter.inspection.advise.choice import steady_keys, weigh_columns
 from zadapter.inspection.advise.judging import SampledTable
-from zadapter.inspection.advise.regret import deal, regret, weigh_newer
+from zadapter.inspection.advise.regret import deal, number_queries, regret, weigh_newer
 from zadapter.inspection.query_log import SLICES
 from zadapter.layout.filters import Filter, Range
 from zadapter.planning.relearning import ENOUGH
@@ -49,12 +49,13 @@ def learned(filters):
     return steady_keys(filters, weigh_columns(filters, NAMES))
 
 
-def judged(rows, log, present):
+def judged(rows, log, present, queries=None):
     """The regret by a log whose queries are in the order of time."""
+    numbers = number_queries(log, queries or [None] * len(log))
     weights = np.zeros((len(log), SLICES))
     for at, each in enumerate(log):
         weights[at, at * SLICES // len(log)] = each.weight
-    return regret(rows, learned(present), log, weights, learned)
+    return regret(rows, learned(present), log, weights, numbers, learned)
 
 
 HISTORY = asked("abc", 60, seed=1, weight=20.0)
@@ -87,11 +88,23 @@ def test_queries_that_have_changed_are_a_reason_once(rows):
     assert judged(rows, later, log[60:]) < ENOUGH / 4
 
 
+@pytest.mark.parametrize("many", [1, 20], ids=["one text", "twenty texts"])
+def test_one_query_with_twenty_limits_is_no_reason_to_learn_again(rows, many):
+    """Nor are twenty texts that ask the same: where a sampled value ends, limits are equal."""
+    ends = [(Range(("d",), str(900 - at // many), None),) for at in range(20)]
+    limits = [Filter((end,), 20.0) for end in ends]
+    log = HISTORY + limits * 3
+    of = [*range(len(HISTORY)), *([1_000] * 60 if many == 1 else [None] * 60)]
+
+    assert judged(rows, log, HISTORY, of) < ENOUGH / 4
+    assert judged(rows, HISTORY + asked("d", 60, seed=3, weight=20.0), HISTORY) == ENOUGH
+
+
 def test_no_filter_judges_a_layout_that_was_fitted_to_it():
     """Each template is dealt in turn, so that both hands know it."""
     log = asked("ab", 10, seed=1)
 
-    first, second = deal(log)
+    first, second = deal(log, number_queries(log, [None] * len(log)))
 
     assert sorted([*first.asked, *second.asked]) == list(range(10))
     assert {log[at] for at in first.asked}.isdisjoint(first.others)

@@ -35,7 +35,7 @@ from zadapter.inspection.advise.new_queries import (
     template_of,
     why_too_thin,
 )
-from zadapter.inspection.advise.regret import Fit, regret, weigh_newer
+from zadapter.inspection.advise.regret import Fit, number_queries, regret, weigh_newer
 from zadapter.inspection.advise.top_filters import bound_tops, boxes_of
 from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
@@ -348,7 +348,7 @@ class Judge:
     def find_paying_bloom_filters(self, snapshot: Snapshot, keys: Keys, log: QueryLog) -> set[str]:
         """Return the columns whose Bloom filters pay a rewrite, by the rule of the regret.
 
-        No part of the log counts more than it does in the regret of a layout, and no filter counts
+        No part of the log counts more than it does in the regret of a layout, and no query counts
         more than a part does.
 
         Args:
@@ -358,8 +358,9 @@ class Judge:
         """
         filters, queries = to_boxes(log.filters), log.queries_a_weight
         weights = np.array([each.weights for each in log.filters]) * queries
-        totals = weights.sum(axis=1, keepdims=True)
-        weights = weights * (PART / np.maximum(totals, PART))
+        of = number_queries(filters, [each.query for each in log.filters])
+        totals = np.bincount(of, weights.sum(axis=1))[of]
+        weights = weights * (PART / np.maximum(totals, PART))[:, np.newaxis]
         train, test = (
             [replace(each, weight=min(each.weight * queries, PART)) for each in part]
             for part in (self.train, self.test)
@@ -437,8 +438,9 @@ def _relearn(
     """Return whether a table that has a layout gets another one, and which."""
     filters, fit = to_boxes(log.filters), judge.contender(found)
     weights = np.array([each.weights for each in log.filters]) * log.queries_a_weight
+    queries = number_queries(filters, [each.query for each in log.filters])
     relearning = Relearning(
-        regret=regret(judge.table, request.keys, filters, weights, fit),
+        regret=regret(judge.table, request.keys, filters, weights, queries, fit),
         bytes=total(judge.table.files, "size"),
     )
     keys = fit([each for each in weigh_newer(filters, weights) if each.weight > 0])

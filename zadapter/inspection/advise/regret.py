@@ -1,10 +1,10 @@
 """What the layout of a table has cost the queries of a log, beside one that is learned from them.
 
 Both are compared as if the rows had just been clustered, so what files have lost by appends does
-not count: the upkeep of runs takes care of that. No filter judges a layout that was fitted to it.
-The filters of each template are dealt to two hands, and each hand reads the layout that is fitted
-to the other one. So a query that is asked a million times does not make a layout of its own look
-good.
+not count: the upkeep of runs takes care of that. No query judges a layout that was fitted to it.
+The queries of each template are dealt to two hands, and each hand reads the layout that is fitted
+to the other one. So a query that is asked a million times, or with twenty limits, does not make a
+layout of its own look good.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,12 @@ class Hand:
 
 
 def regret(
-    table: SampledTable, present: Keys, filters: Sequence[Filter], weights: Floats, fit: Fit
+    table: SampledTable,
+    present: Keys,
+    filters: Sequence[Filter],
+    weights: Floats,
+    queries: Ints,
+    fit: Fit,
 ) -> float:
     """Return the regret of the present layout, in reads of the whole table.
 
@@ -47,10 +52,11 @@ def regret(
         filters: The filters of a log.
         weights: How often queries apply each in each part of the log, shape (filters, parts), the
             oldest part first.
+        queries: Which query of the log each is of, as :func:`number_queries` numbers them.
         fit: How the contender is fitted.
     """
     contender = np.ones(len(filters))
-    for hand in deal(weigh_newer(filters, weights)):
+    for hand in deal(weigh_newer(filters, weights), queries):
         keys = fit([each for each in hand.others if each.weight > 0])
         if keys is not None:
             contender[hand.asked] = _read(table, keys, [filters[at] for at in hand.asked.tolist()])
@@ -64,14 +70,33 @@ def weigh_newer(filters: Sequence[Filter], weights: Floats) -> list[Filter]:
     return [replace(each, weight=weight) for each, weight in zip(filters, late, strict=True)]
 
 
-def deal(filters: Sequence[Filter]) -> tuple[Hand, Hand]:
-    """Deal the filters of each template to two hands in turn."""
-    dealt: dict[Template, int] = {}
+def number_queries(filters: Sequence[Filter], queries: Sequence[int | None]) -> Ints:
+    """Return numbers of queries: filters of one query, and equal filters, have the same.
+
+    Args:
+        filters: The filters.
+        queries: The query of each in its log; None: it is of none but its own.
+    """
+    known: dict[object, int] = {}
+    numbers = np.arange(len(filters))
+    for at, (each, query) in enumerate(zip(filters, queries, strict=True)):
+        number = at if query is None else known.setdefault(query, at)
+        numbers[at] = known.setdefault(each.boxes, number)
+    return numbers
+
+
+def deal(filters: Sequence[Filter], queries: Ints) -> tuple[Hand, Hand]:
+    """Deal the queries of each template to two hands in turn, with all of their filters.
+
+    Args:
+        filters: The filters.
+        queries: The number of the query of each.
+    """
+    dealt: dict[Template, dict[int, int]] = {}
     side = np.zeros(len(filters), np.int64)
-    for at, each in enumerate(filters):
-        template = template_of(each)
-        side[at] = dealt.get(template, 0) % 2
-        dealt[template] = dealt.get(template, 0) + 1
+    for at, (each, query) in enumerate(zip(filters, queries.tolist(), strict=True)):
+        places = dealt.setdefault(template_of(each), {})
+        side[at] = places.setdefault(query, len(places)) % 2
     of_side = [np.flatnonzero(side == number) for number in (0, 1)]
     first, second = (tuple(filters[at] for at in each.tolist()) for each in of_side)
     return Hand(of_side[0], second), Hand(of_side[1], first)

@@ -78,6 +78,8 @@ def read_log(
 class _Sum:
     """Entries with the same filter."""
 
+    query: int
+    """Number of the first of their queries."""
     entries: int = 0
     weights: list[float] = field(default_factory=lambda: [0.0] * SLICES)
 
@@ -85,9 +87,9 @@ class _Sum:
 def _log(plans: Planner, found: Grouped, *, dynamic: bool) -> QueryLog:
     """Plan the groups of a log, and join those with the same filter."""
     sums: dict[_Read, _Sum] = {}
-    joined = list[Joined]()
+    joined, first = list[Joined](), dict[object, int]()
     unused: Counter[str] = Counter()
-    for group in found.groups:
+    for number, group in enumerate(found.groups):
         try:
             reads, counts = _filters(plans, group), dynamic and not group.scans
             usable = _usable(reads, dynamic=counts)
@@ -99,7 +101,8 @@ def _log(plans: Planner, found: Grouped, *, dynamic: bool) -> QueryLog:
             continue
         joined += [one for each in reads for one in each.joined] if counts else []
         for read, times in Counter(usable).items():
-            total = sums.setdefault(read, _Sum())
+            query = first.setdefault(_without_limit(read), number)
+            total = sums.setdefault(read, _Sum(query))
             total.entries += group.entries
             for at, weight in enumerate(group.weights):
                 total.weights[at] += weight * times
@@ -114,6 +117,7 @@ def _log(plans: Planner, found: Grouped, *, dynamic: bool) -> QueryLog:
                 entries=total.entries,
                 top=top,
                 ranges=tuple(sorted((ranges[each] for each in filters), key=str)),
+                query=total.query,
             )
             for (predicate, top, filters), total in sums.items()
         ),
@@ -122,6 +126,12 @@ def _log(plans: Planner, found: Grouped, *, dynamic: bool) -> QueryLog:
         days=found.days,
         queries_a_weight=found.queries_a_weight,
     )
+
+
+def _without_limit(read: _Read) -> object:
+    """Return what is the same of a query with several limits."""
+    predicate, top, joined = read
+    return predicate, None if top is None else (top.column, top.descending), joined
 
 
 def _text(predicate: Predicate, top: Top | None, joined: Collection[JoinedFilter]) -> str:

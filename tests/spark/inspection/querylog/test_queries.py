@@ -188,6 +188,21 @@ def test_equal_filters_are_one_with_all_weights(read):
     assert [at for at, w in enumerate(found.filters[0].weights) if w] == [0, 8, 12]
 
 
+def test_filters_of_one_query_are_known_as_such(read):
+    """So that none judges a layout that others of its query have asked for: limits, and scans."""
+    last = "SELECT * FROM events ORDER BY ts DESC LIMIT {}"
+    twice = """SELECT * FROM events a JOIN events b ON a.id = b.id AND a.country <> b.country
+    WHERE a.id > 10 AND b.day = '2024-01-05'"""
+
+    found = read([last.format(3), last.format(9), twice, "id = 8"], dynamic=True)
+
+    of = {each.sql: each.query for each in found.filters}
+    limits = {query for sql, query in of.items() if "LIMIT" in sql}
+    scans = {query for sql, query in of.items() if "id > 10" in sql}
+    assert len(limits) == len(scans) == 1
+    assert (len(of), len({*of.values()})) == (5, 3)
+
+
 def test_one_query_a_million_times(read):
     """It is planned once, and is in all parts of the log."""
     found = read(["id = 1"] * 1_000_000)
@@ -201,9 +216,11 @@ def test_one_query_a_million_times(read):
     [
         ([], "empty log"),
         (["id = 1", 5], r"queries\[1\]"),
-        ([("id = 1", 0)], "positive number"),
-        ([("id = 1", float("nan"))], "positive number"),
-        ([("id = 1", True)], "positive number"),
+        ([("id = 1", 0)], "number above 0"),
+        ([("id = 1", float("nan"))], "number above 0"),
+        ([("id = 1", True)], "number above 0"),
+        (["id = 1", ("id = 2", 1e307)], r"queries\[1\] is a text with the weight 1e\+307"),
+        ([("id = 1", 10**400)], r"queries\[0\] is a text with the weight 1000.*up to 1e\+15"),
         (7, "must be a list of texts, a path or a DataFrame"),
         ("/no/such/log", "no such file or folder"),
     ],
