@@ -159,7 +159,7 @@ def test_another_catalog_stays(spark):
         zadapter.register_procedures(other)
 
 
-def toy(name, run):
+def toy(name, run, *, writes=True):
     """Return a procedure without arguments that answers with one number."""
     return Procedure(
         name=name,
@@ -167,6 +167,7 @@ def toy(name, run):
         parameters="`n` BIGINT",
         columns="n BIGINT",
         run=lambda session, given: [{"n": run(session, given)}],
+        writes=writes,
     )
 
 
@@ -333,6 +334,31 @@ class TextlessError(Exception):
     def __str__(self):
         """Fail."""
         raise ValueError
+
+
+class Answered(Taken):
+    """A request of a procedure."""
+
+    def procedure(self):
+        return "failing"
+
+
+@pytest.mark.parametrize(("writes", "committed"), [(True, "unknown, look at"), (False, "no]")])
+def test_a_procedure_that_only_reads_has_committed_nothing(monkeypatch, writes, committed):
+    """Whatever its error is, and whoever raised it: nobody has to look at the table's history."""
+    request, calls = Answered(), procedure_calls.Calls()
+    calls.procedures["failing"] = toy("failing", None, writes=writes)
+    monkeypatch.setattr(procedure_calls, "_run", lambda *_: {}["k"])
+
+    take(monkeypatch, calls, [request])
+    for _, thread in [*calls.running.values()]:
+        thread.join(WAIT)
+
+    assert [f"KeyError: 'k' [committed: {committed}" in each for each in request.failures] == [True]
+
+
+def test_only_optimize_can_commit():
+    assert [each.name for each in PROCEDURES if each.writes] == ["optimize"]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,11 @@ def _committed(commit: Commit) -> Row:
 
 
 def _procedure(
-    function: Callable[..., Any], columns: str, rows: Callable[[Any], list[Row]]
+    function: Callable[..., Any],
+    columns: str,
+    rows: Callable[[Any], list[Row]],
+    *,
+    writes: bool = False,
 ) -> Procedure:
     """Return a public function as a procedure.
 
@@ -135,6 +139,7 @@ def _procedure(
         function: The function.
         columns: Columns of its rows, in DDL.
         rows: Returns the rows for its result.
+        writes: Whether it can commit.
     """
     name = function.__name__
     every = inspect.signature(function).parameters.values()
@@ -154,6 +159,7 @@ def _procedure(
         parameters=declared,
         columns=columns,
         run=run,
+        writes=writes,
     )
 
 
@@ -194,7 +200,7 @@ def _one(row: Callable[[Any], Row]) -> Callable[[Any], list[Row]]:
 
 
 PROCEDURES = (
-    _procedure(optimize, f"{_OPTIMIZED}, {_REPORT}", _one(_optimized)),
+    _procedure(optimize, f"{_OPTIMIZED}, {_REPORT}", _one(_optimized), writes=True),
     _procedure(plan, f"{_READ}, {_PLANNED}, {_REPORT}", _one(_document)),
     _procedure(analyze, f"{_READ}, {_ANALYZED}, {_REPORT}", _one(_analyzed)),
     _procedure(explain, f"{_READ}, {_EXPLAINED}, {_REPORT}", _one(_explained)),

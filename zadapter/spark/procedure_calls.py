@@ -44,6 +44,8 @@ class Procedure:
     """Columns of the rows that it returns, in DDL."""
     run: Callable[[SparkSession, Mapping[str, Any]], Sequence[Mapping[str, Any]]]
     """Returns the rows as JSON values, for the session of the statement and its arguments."""
+    writes: bool
+    """Whether it can commit."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,17 +141,19 @@ def _begin(request: Any, calls: Calls) -> None:
             thread.start()
     except Exception as error:  # noqa: BLE001 - the statement has it
         calls.running.pop(request, None)
-        _fail(request, error, began=False)
+        _fail(request, error, may_have_committed=False)
 
 
 def _answer(request: Any, calls: Calls, watch: Watch) -> None:
     """Run a procedure, and answer with its rows or its error."""
+    may_have_committed = False
     try:
         procedure = calls.procedures[request.procedure()]
+        may_have_committed = procedure.writes
         rows = _run(request, procedure, watch)
         request.answer(procedure.columns, json.dumps(rows))
     except BaseException as error:  # noqa: BLE001 - the statement has it
-        _fail(request, error)
+        _fail(request, error, may_have_committed=may_have_committed)
     finally:
         del calls.running[request]
 
@@ -165,22 +169,22 @@ def _run(request: Any, procedure: Procedure, watch: Watch) -> Sequence[Mapping[s
         return procedure.run(session, json.loads(request.arguments()))
 
 
-def _fail(request: Any, error: BaseException, *, began: bool = True) -> None:
+def _fail(request: Any, error: BaseException, *, may_have_committed: bool) -> None:
     """Answer with an error, whatever its text: a statement without an answer waits forever."""
     is_usage = isinstance(error, UsageError)
     with ignoring_errors():  # the JVM may be gone
         try:
-            text = _message(error, began).encode(errors="backslashreplace").decode()
+            text = _message(error, may_have_committed).encode(errors="backslashreplace").decode()
             request.fail(text, is_usage)
         except Exception:  # noqa: BLE001 - also one whose text cannot be had
             request.fail(f"{type(error).__name__}: it has no text that Spark can show", is_usage)
 
 
-def _message(error: BaseException, began: bool) -> str:
+def _message(error: BaseException, may_have_committed: bool) -> str:
     """Return the text of an error for a statement, with what its attributes are in Python."""
     if isinstance(error, Interrupted):
         return mask_secrets(str(error))
-    committed = _COMMITTED[getattr(error, "committed", None) if began else False]
+    committed = _COMMITTED[getattr(error, "committed", None) if may_have_committed else False]
     if isinstance(error, ZadapterError):
         retryable = _RETRYABLE[error.retryable]
         return f"{mask_secrets(str(error))} [committed: {committed}; retryable: {retryable}]"
