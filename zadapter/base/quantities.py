@@ -1,9 +1,10 @@
-"""Sizes in bytes and ages as text, such as ``128 MB``, ``10 minutes`` or ``7d``."""
+"""Sizes in bytes and ages as text, such as ``128 MB``, ``10 minutes`` or ``7d``; weights."""
 
 import re
 from datetime import timedelta
 from fractions import Fraction
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any
 
 from zadapter.errors import UsageError
 
@@ -12,6 +13,9 @@ _UNITS = {"": 1, "B": 1} | {
     for power, letter in enumerate("KMGT")
     for tail in ("", "B", "IB")
 }
+MOST_WEIGHT = 1e15
+"""The largest weight: sums and products of such weights are far from the largest number."""
+
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\Z")
 
 _AGE = re.compile(
@@ -67,6 +71,16 @@ def show_part(part: float, whole: float) -> str:
     shown = show(whole)
     number = part / _UNITS[shown.rpartition(" ")[2]]
     return f"{f'{number:.1f}'.removesuffix('.0')} of {shown}"
+
+
+def is_weight(given: Any) -> bool:
+    """Return whether a value is a number above 0, up to :data:`MOST_WEIGHT`.
+
+    >>> [is_weight(each) for each in (1, 0.5, 0, True, float("nan"), 10**400, "1")]
+    [True, True, False, False, False, False, False]
+    """
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    return is_number and bool(0 < given <= MOST_WEIGHT)
 
 
 def age(given: object, name: str) -> timedelta:

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from zadapter.backend import plugins
-from zadapter.base.quantities import age
+from zadapter.base.quantities import MOST_WEIGHT, age, is_weight
 from zadapter.base.quantities import parse as parse_size
 from zadapter.base.toml_files import (
     Mistakes,
@@ -369,10 +369,10 @@ def _read_nights(given: Any) -> int:
 
 
 def _read_weight(given: Any) -> float:
-    is_number = isinstance(given, Real) and not isinstance(given, bool)
-    if not is_number or not 0 < given < inf:
+    if not is_weight(given):
         raise UsageError(
-            f"{given!r} is not a weight; write a number above 0, such as 3.0, or enabled = false"
+            f"{given!r:.60} is not a weight; write a number above 0 and up to {MOST_WEIGHT:g}, "
+            "such as 3.0, or enabled = false"
         )
     return float(given)
 

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from typing import Any, get_args
 
 from zadapter.base.commit_attempts import Backoff
-from zadapter.base.quantities import age, parse
+from zadapter.base.quantities import MOST_WEIGHT, age, is_weight, parse
 from zadapter.errors import UsageError
 from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.layout import Curve, Request
@@ -191,10 +191,12 @@ def _weights(by: Any, argument: str = "by") -> Mapping[str, float]:
 def _weight(name: Any, weight: Any) -> float:
     if not isinstance(name, str):
         raise UsageError(f"by= must contain column names, not {name!r}")
-    number = float(weight) if isinstance(weight, Real) and not isinstance(weight, bool) else -inf
-    if not 0 < number < inf:
-        raise UsageError(f"the weight of {name} in by= is {weight!r}; pass a positive number")
-    return number
+    if not is_weight(weight):
+        raise UsageError(
+            f"the weight of {name} in by= is {weight!r:.60}; pass a number above 0 and up to "
+            f"{MOST_WEIGHT:g}"
+        )
+    return float(weight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from zadapter.base.quantities import MOST_WEIGHT
 from zadapter.errors import UsageError
 from zadapter.inspection.query_log import SLICES
 from zadapter.spark.compat.spark_api import to_arrow
@@ -17,7 +18,7 @@ MOST = 10_000
 SURPLUS = f"the log has more than {MOST:,} distinct queries; only the heaviest are planned"
 NO_TEXT = "no text"
 OTHER_TABLE = "another table"
-NO_WEIGHT = "a weight that is not a positive number"
+NO_WEIGHT = f"a weight that is not a number above 0 and up to {MOST_WEIGHT:g}"
 SCANS = """array<struct<`table`: string, location: string, partition: string, pushed: string,
 described: string, expression: string>>"""
 """Type of the column of scans, whose fields are those of :class:`Scan`."""
@@ -101,7 +102,7 @@ def group_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
         UsageError: There are no rows.
     """
     weight = F.col("weight")
-    is_heavy = weight.isNotNull() & (weight > 0) & (weight < float("inf"))
+    is_heavy = weight.isNotNull() & (weight > 0) & (weight <= MOST_WEIGHT)
     is_blank = (F.trim("text") == "") & (F.size("scans") == 0)
     numbered = rows.withColumns(
         {

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
-from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -20,6 +18,7 @@ from zadapter.base.java_errors import first_line
 from zadapter.base.locations import reachable
 from zadapter.base.names import quote
 from zadapter.base.printable import abridge
+from zadapter.base.quantities import MOST_WEIGHT, is_weight
 from zadapter.errors import UsageError
 from zadapter.inspection.querylog.entries import (
     OTHER_TABLE,
@@ -102,13 +101,13 @@ def _check_entry(entry: object, number: int) -> tuple[str, float]:
         UsageError: It is neither a text nor a text with a positive number.
     """
     text, weight = (entry, 1.0) if isinstance(entry, str) else _pair(entry)
-    shown = f"a text with the weight {weight!r}" if isinstance(text, str) else f"{entry!r:.60}"
+    shown = f"a text with the weight {weight!r:.60}" if isinstance(text, str) else f"{entry!r:.60}"
     if isinstance(text, str) and _PATH.fullmatch(text.strip()) and " " not in text.strip():
         raise UsageError(f"queries[{number}] is the path {text!r}; pass one path alone as queries=")
-    is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-    if not isinstance(text, str) or not is_number or not (isfinite(weight) and weight > 0):
+    if not isinstance(text, str) or not is_weight(weight):
         raise UsageError(
-            f"queries[{number}] is {shown}; pass texts, or pairs of a text and a positive number"
+            f"queries[{number}] is {shown}; pass texts, or pairs of a text and a number above 0 "
+            f"and up to {MOST_WEIGHT:g}"
         )
     return text, float(weight)
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from tests.kit.variants import slow
 from zadapter.errors import UsageError
+from zadapter.inspection.querylog.entries import NO_WEIGHT
 
 REPORT = {
     "table-name": "lake.db.events",
@@ -208,7 +209,7 @@ eve,,3,2024-01-02
 
     assert sums(older) == {"id = 2": 1}
     assert sums(newer) == {"country = 'de' AND id = 1": 2.5}
-    assert found.unused == {"no text": 1, "a weight that is not a positive number": 1}
+    assert found.unused == {"no text": 1, NO_WEIGHT: 1}
 
 
 def test_an_export_as_parquet_and_a_dataframe(spark, read, tmp_path):
