@@ -324,7 +324,7 @@ class Advised:
         changed = [*olds, *self.asked_often("t BETWEEN {0} AND {0} + 900", 90_000) * 2]
         entry = {"match": table, "format": self.format, "by": "auto", "queries": changed}
         dry = zadapter.maintain({"tables": [entry]}, dry_run=True, spark=lakes.spark)
-        assert "the layout is learned again" in dry.lines[0].error
+        assert "the layout is learned again" in dry.lines[0].remark
         part = zadapter.optimize(table, queries=changed, max_files=8, **asked)
         assert part.plan.relearning.is_due
         assert (part.plan.columns[0], part.plan.groups_left > 0) == ("t", True)

@@ -57,7 +57,7 @@ def test_a_folder_of_two_formats_is_not_cleaned_up(tables, catalog, both, mainta
     owner, other = report.lines
     assert (owner.verdict, other.verdict) == (journal.FAILED, journal.LEFT_OUT)
     assert "is also that of a table in" in owner.error
-    assert owner.table in other.error
+    assert owner.table in other.remark
     assert report.cleaned == {}
     assert files(both) == before
 

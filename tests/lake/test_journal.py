@@ -81,7 +81,7 @@ def test_the_columns_of_a_journal_are_stable():
     """Journals are kept for years: a column is never renamed and never gets another type."""
     assert SCHEMA.names == [field.name for field in fields(Line)]
     assert {str(f.type): [g.name for g in SCHEMA if g.type == f.type] for f in SCHEMA} == {
-        "string": ["run", "table", "format", "verdict", "error", "settings"],
+        "string": ["run", "table", "format", "verdict", "error", "settings", "remark"],
         "timestamp[us, tz=UTC]": ["time"],
         "int64": ["version", "files", "bytes_rewritten", "waited"],
         "double": [

@@ -107,7 +107,7 @@ def test_the_worst_tables_come_first():
 def test_a_row_says_what_was_measured_and_what_is_predicted():
     found = read(
         line("a", "rewritten", share=0.5, after=0.2, share_predicted=0.1, bytes_rewritten=1 << 20),
-        line("b", "waits", share=0.5, share_predicted=0.1, waited=3, error="too large"),
+        line("b", "waits", share=0.5, share_predicted=0.1, waited=3, remark="too large"),
         line("c", share=0.5, share_predicted=0.1),
     )
     rows = {row[0]: row[1:] for row in found.rows if len(row) > 1 and row[0] != "table"}

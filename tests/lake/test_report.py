@@ -39,7 +39,7 @@ def test_tables_are_shown_without_the_folder_that_they_share(tables, shown):
 def test_what_failed_comes_first_and_reasons_have_a_list_of_their_own():
     lines = [
         line("a", bytes_rewritten=1 << 20, share_before=0.5, share_after=0.2),
-        line("b", "waits", waited=1, error="budget spent", share_before=0.5, share_predicted=0.3),
+        line("b", "waits", waited=1, remark="budget spent", share_before=0.5, share_predicted=0.3),
         line("c", "failed", error="no column 'x'"),
     ]
     found = report(

@@ -88,10 +88,13 @@ class Line:
     waited: int = 0
     """Nights that a due rewrite has waited, this one included."""
     error: str | None = None
+    """Why the judgement, the rewrite or the clean-up has failed; None: none of them has."""
     settings: str | None = None
     """Digest of the table's id, of its entry in the file of the lake, and of its own settings."""
     weight: float | None = None
     """How much the table counted in the choice, 1 for one like others; None: nothing was due."""
+    remark: str | None = None
+    """Why the verdict is what it is, and what a query log has done; None: nothing is to be said."""
 
 
 _TYPES: Mapping[type, pa.DataType] = {
@@ -115,6 +118,10 @@ STORED: Final = SCHEMA.append(pa.field(NUMBER, pa.int64()))
 """The columns of the stored table."""
 _ESSENTIAL = ("run", "time", "table", "verdict")
 """Columns by which a table is recognised as a journal; older releases may lack others."""
+
+
+_SPARE = ("remark",)
+"""Columns for people alone: those of older releases that cannot be added are done without."""
 
 
 def is_journal(columns: Iterable[str]) -> bool:
@@ -158,7 +165,9 @@ def append(spark: SparkSession, journal: str, format: str, lines: Sequence[Line]
         stored = found.backend.read(snapshot, found.backend.files(snapshot))
         (first,) = stored.agg(F.coalesce(F.max(NUMBER) + 1, F.lit(0))).first() or (0,)
         numbers = pa.array(range(first, first + len(lines)), pa.int64())
-        rows = from_arrow(spark, to_table(lines).append_column(NUMBER, numbers)).coalesce(1)
+        known = [quote((name,)) for name in STORED.names if name in snapshot.schema.names]
+        numbered = to_table(lines).append_column(NUMBER, numbers)
+        rows = from_arrow(spark, numbered).select(*known).coalesce(1)
         if not is_versioned(found.backend):
             with stating(), sending(), translate_errors(journal):
                 _append(snapshot, fitting(rows, stored))
@@ -352,14 +361,17 @@ def _find_lacking(snapshot: Snapshot) -> list[str]:
 
 
 def _add_columns(found: OpenTable, snapshot: Snapshot, lacking: Sequence[str]) -> Snapshot:
-    """Add columns to a journal of an older release.
+    """Add columns to a journal of an older release; those for people alone if it is possible.
 
     Raises:
         UnsupportedError: The format cannot add columns.
     """
     if is_versioned(found.backend):
+        needed = [name for name in lacking if name not in _SPARE]
+        if not needed:
+            return snapshot
         raise UnsupportedError(
-            f"{found.name} was written by an older release and lacks {', '.join(lacking)}, and no "
+            f"{found.name} was written by an older release and lacks {', '.join(needed)}, and no "
             f"column can be added to a {snapshot.format} table; set the journal to a new path. The "
             "old one remains readable"
         )
@@ -524,7 +536,13 @@ def describe(nights: Iterable[Sequence[Line]]) -> Listing:
 
 def has_failed(line: Line) -> bool:
     """Return whether the judgement, the rewrite or the clean-up of a table has failed."""
+    # lines of older releases have remarks as errors
     return line.verdict == FAILED or CLEAN_UP_FAILED in (line.error or "")
+
+
+def note_of(line: Line) -> str:
+    """Return the error of a line and its remark as one text; empty: it has none."""
+    return "; ".join(filter(None, (line.error, line.remark)))
 
 
 def mean_shares(lines: Iterable[Line]) -> tuple[float, float] | None:

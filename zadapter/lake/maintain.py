@@ -119,13 +119,13 @@ def _maintain(run: Run, name: str) -> LakeReport:
         report = _clean(run, found, report)
         failure = _write_journal(run, report)
     done = [line.table for line in report.lines if line.bytes_rewritten and not run.dry_run]
-    told = [f"tables rewritten: {abridge(done) or 'none'}"]
+    outcome = [f"tables rewritten: {abridge(done) or 'none'}"]
     if failure is not None:
-        told.append(f"the journal has no line of this run: {message_of(failure)}")
+        outcome.append(f"the journal has no line of this run: {message_of(failure)}")
     if watch.is_ending:
-        raise watch.ending(". ".join(told))
+        raise watch.ending(". ".join(outcome))
     if failure is not None:
-        error = ReportError(". ".join(told))
+        error = ReportError(". ".join(outcome))
         error.committed = bool(done)
         raise error from failure
     return report
@@ -237,8 +237,9 @@ def _candidate(judged: Judged, reads: float, waited: int, factor: float) -> Cand
 
 
 def _left_out(run: Run, left_out: LeftOut) -> Line:
-    verdict = journal.FAILED if left_out.failed else journal.LEFT_OUT
-    return run.line(left_out.table, None, verdict, error=left_out.reason)
+    if left_out.failed:
+        return run.line(left_out.table, None, journal.FAILED, error=left_out.reason)
+    return run.line(left_out.table, None, journal.LEFT_OUT, remark=left_out.reason)
 
 
 def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
@@ -262,6 +263,6 @@ def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
 def _after_clean(line: Line, steps: CLEANED) -> Line:
     """Return a line without its version if a clean-up may have committed another one."""
     if steps and steps[-1].error is not None:
-        told = f"{journal.CLEAN_UP_FAILED}{steps[-1].step}: {steps[-1].error}"
-        line = replace(line, error="; ".join(filter(None, (line.error, told))))
+        error = f"{journal.CLEAN_UP_FAILED}{steps[-1].step}: {steps[-1].error}"
+        line = replace(line, error="; ".join(filter(None, (line.error, error))))
     return replace(line, version=None) if any(any(each.counts.values()) for each in steps) else line

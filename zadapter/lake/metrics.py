@@ -45,9 +45,9 @@ def render(report: "LakeReport") -> str:
             [(labels[table], int(table in failed)) for table in lines],
         ),
     ]
-    for name, (told, value) in _OF_TABLES.items():
+    for name, (help_, value) in _OF_TABLES.items():
         series = [(labels[table], value(line)) for table, line in lines.items()]
-        text += _family(f"zadapter_table_{name}", told, series)
+        text += _family(f"zadapter_table_{name}", help_, series)
     return "".join(f"{line}\n" for line in text)
 
 
@@ -132,11 +132,11 @@ def _of_run(report: "LakeReport", lines: Iterable[Line], lake: Labels) -> Iterat
     )
 
 
-def _family(name: str, told: str, series: Sequence[tuple[Labels, float | None]]) -> Iterator[str]:
+def _family(name: str, help_: str, series: Sequence[tuple[Labels, float | None]]) -> Iterator[str]:
     """Yield the lines of a metric; it has none if no value is known."""
     known = [(labels, value) for labels, value in series if value is not None]
     if known:
-        yield f"# HELP {name} {told}"
+        yield f"# HELP {name} {help_}"
         yield f"# TYPE {name} gauge"
     for labels, value in known:
         shown = ",".join(f'{label}="{_escape(text)}"' for label, text in labels.items())

@@ -183,8 +183,9 @@ def _tables(lines: Sequence[Line], runs: Sequence[Sequence[Line]], *, dry_run: b
         for group, rows in groups.items()
         if rows
     )
-    told = [_ORDER, f"Paths begin in {folder}." if folder else "", _SCANNED, _TREND if runs else ""]
-    notes = "".join(f'<p class="note">{_escape(note)}</p>' for note in told if note)
+    paths, trend = f"Paths begin in {folder}." if folder else "", _TREND if runs else ""
+    known = [note for note in (_ORDER, paths, _SCANNED, trend) if note]
+    notes = "".join(f'<p class="note">{_escape(note)}</p>' for note in known)
     return (
         f'<h2>Tables</h2>{notes}{_BOX}<table class="tables"><thead><tr>{head}</tr>'
         f"</thead>{bodies}</table></div>"
@@ -203,7 +204,7 @@ def _row(line: Line, folder: str, trend: str | None) -> str:
         f'<td class="number">{_scanned(line)}</td>'
         + ("" if trend is None else f"<td>{trend}</td>")
         + f'<td class="number">{show(size) if size else ""}</td>'
-        f'<td class="number">{line.waited or ""}</td><td>{_escape(line.error or "")}</td></tr>'
+        f'<td class="number">{line.waited or ""}</td><td>{_escape(journal.note_of(line))}</td></tr>'
     )
 
 
@@ -213,10 +214,10 @@ def _scanned(line: Line) -> str:
         return ""
     if line.verdict in {journal.REWRITTEN, journal.IN_PART} and line.share_after is not None:
         return show_fall((line.share_before, line.share_after))
-    told = f"{line.share_before:.1%}"
+    shown = f"{line.share_before:.1%}"
     if line.verdict in {journal.DUE, journal.WAITS} and line.share_predicted is not None:
-        told += f"<br><small>predicted {line.share_predicted:.1%}</small>"
-    return told
+        shown += f"<br><small>predicted {line.share_predicted:.1%}</small>"
+    return shown
 
 
 def _group(line: Line) -> str:

@@ -109,9 +109,9 @@ class LakeReport(Facts):
     def to_dict(self, *, files: bool = False) -> dict[str, Any]:
         """Return the fields as JSON values, and the sums, but not the history."""
         sums = {"bytes_rewritten": self.bytes_rewritten, "money": self.money}
-        told = Facts.to_dict(self, files=files) | sums | {"failed": list(self.failed)}
-        told.pop("history", None)
-        return told
+        document = Facts.to_dict(self, files=files) | sums | {"failed": list(self.failed)}
+        document.pop("history", None)
+        return document
 
     def to_html(self) -> str:
         """Return a page of all tables, worst first, with the trend of each from the journal."""
@@ -147,7 +147,7 @@ def _row(line: Line) -> dict[str, object]:
 def _why(line: Line) -> str:
     nights = "night" if line.waited == 1 else "nights"
     waits = f"{line.waited} {nights}" if line.verdict == journal.WAITS else None
-    return ": ".join(filter(None, (waits, line.error)))
+    return ": ".join(filter(None, (waits, journal.note_of(line))))
 
 
 def _shares(line: Line) -> str | None:

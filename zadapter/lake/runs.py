@@ -210,7 +210,7 @@ class Outcome:
             facts |= {"files": last.files, **shares}
         if judged.reason is not None:
             verdict = journal.DECLINED if self.found.entry.enabled else journal.LEFT_OUT
-            return self._line(verdict, **facts, error=judged.reason)
+            return self._line(verdict, **facts, remark=judged.reason)
         if self.taken is None:
             return self._line(journal.NOTHING_TO_DO, **facts)
         return self._due(self.taken, facts, waited)
@@ -222,8 +222,8 @@ class Outcome:
         else:
             digest = digest_of(judged.stated, judged.id)
         facts |= {"settings": digest, "weight": self.weight}
-        told = (facts.get("error"), self._relearning)
-        facts["error"] = "; ".join(each for each in told if each) or None
+        remarks = (facts.get("remark"), self._relearning)
+        facts["remark"] = "; ".join(each for each in remarks if each) or None
         return self.run.line(found.table, found.format, verdict, **facts)
 
     @property
@@ -247,9 +247,9 @@ class Outcome:
         if taken.steps and self.run.dry_run:
             money = None if self.run.lake.budget.prices is None else part.money
             facts |= {"bytes_rewritten": part.bytes, "money": money}
-            return self._line(journal.DUE, **facts, error=None if part.share > 0 else _WITHIN)
+            return self._line(journal.DUE, **facts, remark=None if part.share > 0 else _WITHIN)
         why = self.run.over if taken.steps or self.left is None else self.left[1]
-        facts |= {"waited": waited + 1, "error": why}
+        facts |= {"waited": waited + 1, "remark": why}
         return self._line(journal.WAITS, **facts)
 
     def _rewritten(self, report: Report, waited: int) -> Line:
@@ -273,17 +273,17 @@ class Outcome:
             **facts,
             bytes_rewritten=report.bytes_removed,
             share_predicted=plan.share_after,
-            error="; ".join(report.stale) or _by_row_group(report),
+            remark="; ".join(report.stale) or _by_row_group(report),
         )
 
     def _idle(self, report: Report, facts: Mapping[str, Any], waited: int) -> Line:
         """Return the line of a table whose rewrites were judged otherwise when they began."""
         if report.plan.groups_left:
             why = "others have changed the table, and its rewrites exceed what is left for them"
-            return self._line(journal.WAITS, **facts, waited=waited + 1, error=why)
+            return self._line(journal.WAITS, **facts, waited=waited + 1, remark=why)
         if report.plan.groups_declined:
             why = "a sample of the rows says that the rewrite brings nothing"
-            return self._line(journal.DECLINED, **facts, error=why)
+            return self._line(journal.DECLINED, **facts, remark=why)
         return self._line(journal.NOTHING_TO_DO, **facts)
 
 

@@ -132,7 +132,7 @@ def _lake(place: Path, name: str, formats: Sequence[str], part: str) -> dict[str
 def _settle(spark: SparkSession, lake: Mapping[str, object], report: LakeReport) -> None:
     """Write a journal by which the tables had nothing to do."""
     table = str(dict(lake)["journal"]["table"])  # type: ignore[index]
-    lines = [replace(line, verdict=journal.NOTHING_TO_DO, error=None) for line in report.lines]
+    lines = [replace(line, verdict=journal.NOTHING_TO_DO, remark=None) for line in report.lines]
     journal.prepare(spark, table, _JOURNAL)
     journal.append(spark, table, _JOURNAL, lines)
 

@@ -195,5 +195,5 @@ def test_nothing_starts_when_the_time_is_over(spark, raw, during_rewrites, monke
     assert sorted(line.verdict for line in report.lines) == [
         journal.REWRITTEN, journal.WAITS, journal.WAITS
     ]  # fmt: skip
-    assert lines[journal.WAITS].error == "the run had no time left"
+    assert lines[journal.WAITS].remark == "the run had no time left"
     assert report.money == pytest.approx(lines[journal.REWRITTEN].core_seconds / 3_600)

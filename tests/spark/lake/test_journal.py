@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -103,6 +104,20 @@ def test_a_parquet_journal_of_an_older_release_is_read_but_not_appended_to(spark
     with pytest.raises(UnsupportedError, match=r"lacks format, version.*new path"):
         journal.append(spark, where, "parquet", [LINE])
     assert journal.read(spark, where, "parquet").num_rows == 1
+
+
+def test_a_parquet_journal_without_remarks_is_appended_to(spark, tmp_path):
+    """These are for people: no run is refused for want of a column that it does not read."""
+    where = str(tmp_path / "old")
+    rows = journal.to_table([LINE]).append_column(NUMBER, pa.array([0], pa.int64()))
+    (tmp_path / "old").mkdir()
+    pq.write_table(rows.drop_columns("remark"), tmp_path / "old" / "a.parquet")
+
+    journal.append(spark, where, "parquet", [replace(LINE, run="later", remark="no key columns")])
+
+    assert journal.to_lines(journal.read(spark, where, "parquet")) == [
+        LINE, replace(LINE, run="later")
+    ]  # fmt: skip
 
 
 def test_lines_of_a_run_that_was_taken_up_again_follow_the_earlier_ones(spark, tmp_path):

@@ -104,7 +104,7 @@ def test_properties_override_the_file(spark, table, tmp_path, monkeypatch):
     state(spark, name, enabled="false")
     report, line = night()
     assert (line.verdict, report.cleaned) == (journal.LEFT_OUT, {})
-    assert line.error == "its property zadapter.maintain.enabled is false"
+    assert line.remark == "its property zadapter.maintain.enabled is false"
 
     state(spark, name, enabled="true", weight="lots")
     report, line = night()
