@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from zadapter.inspection.advice import LEARNED, STEADY, Advice, Candidate, Drift, QueryEffect
+from zadapter.inspection.advice import (
+    LEARNED,
+    STEADY,
+    Advice,
+    Candidate,
+    Drift,
+    JoinEffect,
+    QueryEffect,
+)
 from zadapter.layout.filters import Keys
 
 KEYS = Keys({"k": 1.0})
@@ -103,3 +111,18 @@ def test_the_tree_that_reads_least_is_named_with_its_risk():
     assert "25.0% / 20.0%" in text
     assert "'learned from the log' is not advised: 15.0% / 10.0%" in text
     assert "one new kind of queries may read several times as much" in text
+
+
+def test_joins_that_are_not_known_are_named_with_the_reason():
+    """So nobody takes them for joins that no layout helps."""
+    plain = {"column": "day", "queries": 3, "matching": 1.0, "share": None, "counted": 0}
+    unread = JoinEffect(through="dates.name", unread="the table cannot be read", **plain)
+    counted = JoinEffect(through="dates.year", **plain | {"share": 0.1, "counted": 3})
+
+    said = advice(joins=(unread, counted)).facts()
+
+    assert said["joins not counted"] == (
+        "day through dates.name (the table cannot be read): the keys that match are not known"
+    )
+    assert said["joins"].startswith("3 queries filter day through dates.year")
+    assert "joins not counted" not in advice(joins=(counted,)).facts()

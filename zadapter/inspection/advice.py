@@ -105,7 +105,9 @@ class JoinEffect:
     """Mean share of the joined table's keys that match."""
     share: float | None
     """Mean share of the table's rows between the lowest and the highest of these keys. None: the
-    joined table is too large to be read for this, or cannot be read."""
+    joined table was not read for this."""
+    unread: str = ""
+    """Why it was not read; empty: it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,7 +397,7 @@ def _format_new(each: Candidate) -> str:
 
 
 def _describe_joins(joins: Sequence[JoinEffect]) -> dict[str, str]:
-    """Return the joins that count, and those that no layout helps, as facts by name."""
+    """Return the joins that count, that no layout helps, and that are unknown, as facts by name."""
     counted = [each for each in joins if each.counted]
     wide = [each for each in joins if not each.counted and each.share is not None]
     facts = {}
@@ -411,6 +413,8 @@ def _describe_joins(joins: Sequence[JoinEffect]) -> dict[str, str]:
             f"{_first(shown)}: no layout helps these filters, since keys that match lie among all "
             "others; keys in the order of the filtered column, or a copy of it in this table, would"
         )
+    if unread := [f"{e.column} through {e.through} ({e.unread})" for e in joins if e.unread]:
+        facts["joins not counted"] = f"{_first(unread)}: the keys that match are not known"
     return facts
 
 

@@ -56,10 +56,17 @@ class JoinedFilter:
         """The other table and its filtered columns, as text."""
         return f"{self.name}.{', '.join(map(join, self.filtered))}"
 
-    def to_range(self, found: tuple[pa.Scalar, pa.Scalar, float] | None) -> KeyRange:
-        """Return the range of keys; None: the other table was not read."""
+    def to_range(
+        self, found: tuple[pa.Scalar, pa.Scalar, float] | None, unread: str = ""
+    ) -> KeyRange:
+        """Return the range of keys.
+
+        Args:
+            found: The range; None: the other table was not read.
+            unread: Why it was not read.
+        """
         low, high, matching = found or (None, None, 1.0)
-        return KeyRange(self.column, self.through, low, high, matching)
+        return KeyRange(self.column, self.through, low, high, matching, unread)
 
 
 @dataclass(frozen=True, eq=False)

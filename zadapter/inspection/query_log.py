@@ -59,6 +59,8 @@ class KeyRange:
     """The highest one."""
     matching: float
     """Share of the keys that match; 1 if unknown."""
+    unread: str = ""
+    """Why the joined table was not read; empty: it was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.builders import file_table
 from tests.kit.leaves import is_
-from zadapter.inspection.advise.joined_ranges import KEPT_OUT, WIDE, bound_joins
+from zadapter.inspection.advise.joined_ranges import KEPT_OUT, UNREAD, WIDE, bound_joins
 from zadapter.inspection.advise.judging import SampledTable
 from zadapter.inspection.advise.top_filters import boxes_of
 from zadapter.inspection.query_log import KeyRange, LoggedFilter, QueryLog
@@ -119,3 +119,16 @@ def test_a_log_without_joins_stays_as_it_is(table):
     log = QueryLog((logged(), logged()), 2, {})
 
     assert bound_joins(log, table) == (log, ())
+
+
+def test_a_join_that_was_not_read_is_said_with_the_reason(table):
+    """Among the unused entries, beside those that count."""
+    unread = KeyRange(DAY, "dates.name", None, None, 1.0, "the table cannot be read")
+
+    log, effects = bound(table, logged(keys(100, 199)), logged(unread, entries=3))
+
+    assert log.unused == {f"{UNREAD}: day": 3}
+    assert [(each.through, each.counted, each.share is None) for each in effects] == [
+        ("dates.name", 0, True), ("dates.year", 1, False)
+    ]  # fmt: skip
+    assert [each.unread for each in effects] == ["the table cannot be read", ""]

@@ -23,6 +23,7 @@ from zadapter.predicates.predicate import And, Comparison, Predicate
 WIDE = 0.8
 """Share of the table's rows from which on a range of keys does not count."""
 KEPT_OUT = "a join that spares no rows"
+UNREAD = "a join whose keys are not known"
 _AT_ONCE = 200
 """Number of ranges whose sampled rows are found at once."""
 
@@ -53,7 +54,8 @@ def bound_joins(log: QueryLog, table: SampledTable) -> tuple[QueryLog, tuple[Joi
         found = replace(logged, predicate=predicate if narrow else logged.predicate, ranges=())
         if logged.ranges and not narrow and not restricts(logged.predicate):
             columns = ", ".join(sorted({join(each.column) for each in logged.ranges}))
-            unused[f"{KEPT_OUT}: {columns}"] += logged.entries
+            reason = UNREAD if any(each.unread for each in logged.ranges) else KEPT_OUT
+            unused[f"{reason}: {columns}"] += logged.entries
         else:
             key = (found.predicate, found.top)
             kept[key] = _add(kept[key], found) if key in kept else found
@@ -84,6 +86,7 @@ class _Sum:
     entries: int = 0
     counted: int = 0
     read: bool = False
+    unread: str = ""
     weights: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
     matching: list[float] = field(default_factory=list)
@@ -99,6 +102,7 @@ def _effects(
             total.entries += logged.entries
             total.counted += logged.entries if shares[each] < WIDE else 0
             total.read |= each.low is not None
+            total.unread = total.unread or each.unread
             total.weights.append(logged.weight)
             total.shares.append(shares[each])
             total.matching.append(each.matching)
@@ -110,6 +114,7 @@ def _effects(
             counted=total.counted,
             matching=float(np.average(total.matching, weights=total.weights)),
             share=float(np.average(total.shares, weights=total.weights)) if total.read else None,
+            unread=total.unread,
         )
         for (column, through), total in sums.items()
     ]

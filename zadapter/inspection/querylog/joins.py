@@ -1,6 +1,6 @@
 """Joins in Spark's optimised plans: filtered tables whose keys a table of facts is joined with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.key_types import is_key
 from zadapter.base.names import NameParts, quote
+from zadapter.base.quantities import show
 from zadapter.inspection.dimension import Dimension, JoinedFilter
 from zadapter.inspection.query_log import KeyRange, normalize, restricts
 from zadapter.inspection.querylog.relations import find_roots, whole_relation
@@ -28,7 +29,15 @@ MOST_BYTES = 1 << 30
 MOST_VALUES = 200_000
 """Maximum number of combinations of the values of its filtered columns."""
 MOST_TABLES = 16
-"""Maximum number of joined tables that are read, each of them once."""
+"""Maximum number of joined tables that are read, each of them once if its values allow it."""
+MOST_READS = 8
+"""Maximum number of further reads of a table, each for filters on the same columns."""
+TOO_LARGE = f"the table is larger than {show(MOST_BYTES)}"
+TOO_MANY = f"the filtered columns have more than {MOST_VALUES:,} combinations of values"
+NOT_ALONE = f"of a table with too many values, {MOST_READS} sets of columns are read at most"
+NO_BOUNDS = "a column has a type without min and max"
+UNREADABLE = "the table cannot be read"
+NOT_AMONG = f"the tables that are read are {MOST_TABLES} at most"
 _FAILURES = (PySparkException, Py4JJavaError, pa.ArrowException)
 """Errors of a joined table, which an advice does without."""
 _FILTERED = {"INNER": (0, 1), "LEFT SEMI": (0,)}
@@ -146,8 +155,15 @@ def _read_other(
     return Joined(found, node) if found.filtered else None
 
 
+class _UnreadError(Exception):
+    """The keys that filters leave are not known, for the reason that it states."""
+
+
 def read_ranges(session: SparkSession, found: Sequence[Joined]) -> dict[JoinedFilter, KeyRange]:
     """Return the range of keys that each filter leaves; Spark reads each joined table once.
+
+    A table is read once for each set of filtered columns, if all of these columns together have too
+    many values.
 
     Args:
         session: The session whose tables these are.
@@ -159,15 +175,56 @@ def read_ranges(session: SparkSession, found: Sequence[Joined]) -> dict[JoinedFi
     ranges: dict[JoinedFilter, KeyRange] = {}
     for number, filters in enumerate(tables.values()):
         node = next(iter(filters.values()))
-        known = _find_ranges(session, node, list(filters)) if number < MOST_TABLES else {}
-        ranges |= {each: known.get(each, each.to_range(None)) for each in filters}
+        if number < MOST_TABLES:
+            ranges |= _find_ranges(session, node, list(filters))
+        else:
+            ranges |= _leave_unread(filters, NOT_AMONG)
     return ranges
 
 
 def _find_ranges(
     session: SparkSession, node: JavaObject, filters: Sequence[JoinedFilter]
 ) -> dict[JoinedFilter, KeyRange]:
-    """Return the ranges that filters of one table leave; none: it is too large, or unreadable."""
+    """Return the ranges that filters of one table leave."""
+    sets: dict[tuple[NameParts, ...], list[JoinedFilter]] = {}
+    for each in filters:
+        sets.setdefault(each.filtered, []).append(each)
+    try:
+        return _read_together(session, node, filters)
+    except _UnreadError as error:
+        if len(sets) == 1 or str(error) not in {TOO_MANY, NO_BOUNDS}:
+            return _leave_unread(filters, str(error))
+    ranges: dict[JoinedFilter, KeyRange] = {}
+    for number, same in enumerate(sorted(sets.values(), key=len, reverse=True)):
+        if number < MOST_READS:
+            ranges |= _read_alone(session, node, same)
+        else:
+            ranges |= _leave_unread(same, NOT_ALONE)
+    return ranges
+
+
+def _read_alone(
+    session: SparkSession, node: JavaObject, filters: Sequence[JoinedFilter]
+) -> dict[JoinedFilter, KeyRange]:
+    """Return the ranges that filters on the same columns leave."""
+    try:
+        return _read_together(session, node, filters)
+    except _UnreadError as error:
+        return _leave_unread(filters, str(error))
+
+
+def _leave_unread(filters: Iterable[JoinedFilter], reason: str) -> dict[JoinedFilter, KeyRange]:
+    return {each: each.to_range(None, reason) for each in filters}
+
+
+def _read_together(
+    session: SparkSession, node: JavaObject, filters: Sequence[JoinedFilter]
+) -> dict[JoinedFilter, KeyRange]:
+    """Return the ranges that filters of one table leave, by one read.
+
+    Raises:
+        _UnreadError: They are not known.
+    """
     ranges: dict[JoinedFilter, KeyRange] = {}
     try:
         for key, dimension in _read(session, whole_relation(node), filters).items():
@@ -175,17 +232,21 @@ def _find_ranges(
             found = dimension.find_ranges([each.predicate for each in asked])
             ranges |= {each: each.to_range(range_)
                        for each, range_ in zip(asked, found, strict=True)}  # fmt: skip
-    except _FAILURES:
-        return {}
+    except _FAILURES as error:
+        raise _UnreadError(UNREADABLE) from error
     return ranges
 
 
 def _read(
     session: SparkSession, relation: JavaObject, filters: Sequence[JoinedFilter]
 ) -> dict[NameParts, Dimension]:
-    """Aggregate the keys of a table by all columns that filters restrict; none: it is too large."""
+    """Aggregate the keys of a table by all columns that filters restrict.
+
+    Raises:
+        _UnreadError: These have too many values, a column has no min and max, or it is too large.
+    """
     if int(str(relation.stats().sizeInBytes())) > MOST_BYTES:
-        return {}
+        raise _UnreadError(TOO_LARGE)
     columns = tuple(sorted({column for each in filters for column in each.filtered}))
     keys = sorted({each.key for each in filters})
     by = {f"c{at}": F.col(quote(column)) for at, column in enumerate(columns)}
@@ -196,8 +257,10 @@ def _read(
     ]
     rows = to_rows(session, relation).groupBy(*(each.alias(name) for name, each in by.items()))
     table = to_arrow(rows.agg(*sums).limit(MOST_VALUES + 1))
-    if table.num_rows > MOST_VALUES or not all(is_key(each.type) for each in table.columns):
-        return {}
+    if not all(is_key(each.type) for each in table.columns):
+        raise _UnreadError(NO_BOUNDS)
+    if table.num_rows > MOST_VALUES:
+        raise _UnreadError(TOO_MANY)
     values = {name: table[name].combine_chunks() for name in table.column_names}
     return {
         key: Dimension(

@@ -2,6 +2,8 @@
 
 import pytest
 
+from zadapter.inspection.querylog.joins import TOO_MANY
+
 DATES = [(day, 2020 + day // 100, day % 100, f"n{day}") for day in range(300)]
 
 
@@ -150,6 +152,21 @@ def test_a_table_of_too_many_values_is_not_counted(dates, ranges, monkeypatch):
     text = "SELECT * FROM events, dates WHERE id = d_key AND d_year = 2021"
 
     assert ranges(text) == [["id dates.d_year None..None"]]
+
+
+def test_joins_count_by_themselves_if_all_their_values_are_too_many(dates, read, monkeypatch):
+    """100 days and 3 years are 300 dates; 300 names are too many for the join by them alone."""
+    monkeypatch.setattr("zadapter.inspection.querylog.joins.MOST_VALUES", 250)
+    conditions = ("d_day = 7", "d_year = 2021", "d_year = 2020", "d_name = 'n7'")
+    join = "SELECT * FROM events, dates WHERE id = d_key AND {}"
+
+    found = read([join.format(each) for each in conditions], dynamic=True).filters
+
+    known = {each.through: (each.low and each.low.as_py(), each.unread)
+             for logged in found for each in logged.ranges if "2020" not in logged.sql}  # fmt: skip
+    assert known == {
+        "dates.d_day": (7, ""), "dates.d_year": (100, ""), "dates.d_name": (None, TOO_MANY)
+    }  # fmt: skip
 
 
 def test_a_table_whose_files_are_gone_is_not_read(dates, ranges):
