@@ -245,6 +245,23 @@ def test_widening_the_stats(lake, spark):
     assert '"c0"' in adds(lake, table)[0]["stats"]
 
 
+@pytest.mark.slow
+def test_a_log_may_ask_for_columns_whose_stats_will_be_collected(lake, spark):
+    """As by may name them; without leave to collect, the log has no filter on a possible key."""
+    rows = spark.range(3_000).selectExpr("id c", "id * 31 % 2999 a")
+    table = lake.make(rows, dataSkippingNumIndexedCols="1")
+    lake.optimize(table, by=["c"], target_file_size="2KB")
+    asked = {"by": "auto", "queries": [f"a = {n * 37}" for n in range(40)], "force": True}
+
+    with pytest.raises(errors.UsageError, match="no query of the log filters"):
+        lake.optimize(table, **asked)
+    report = lake.optimize(table, **asked, collect_stats=True)
+
+    assert report.plan.columns == ("a",)
+    assert report.share_after < 0.5 < report.share_before
+    assert all('"a"' in each["stats"] for each in adds(lake, table))
+
+
 def test_a_plan_collects_the_stats_that_it_assumes(lake, spark):
     """When it is run, and only if the table's definition is still the one that was planned for."""
     rows = spark.range(300).selectExpr("id c", "id % 7 a")

@@ -1,9 +1,11 @@
 """What became of a table in a run, as a line of the journal."""
 
 from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 
+from zadapter.base.interrupts import Watch
 from zadapter.inspection.querylog.spelling import Spelling
 from zadapter.lake import journal
 from zadapter.lake.choice import Choice
@@ -12,6 +14,7 @@ from zadapter.lake.page import render
 from zadapter.lake.report import LakeReport
 from zadapter.lake.runs import Outcome, Run
 from zadapter.lake.settings import Entry, Lake
+from zadapter.lake.side_by_side import run_side_by_side
 from zadapter.lake.tables import Judged
 from zadapter.planning.relearning import Relearning
 
@@ -74,3 +77,17 @@ def test_an_error_is_no_remark():
     assert report.failed == ("t",)
     assert report.listings()[1].rows == (("t", "ValueError: no column 'x'"),)
     assert "failed: 1" in render("l", [line], None)
+
+
+def test_tables_that_cannot_run_side_by_side_say_so(caplog):
+    """An old way of PySpark shares one thread of Java; the run is as good, but slower."""
+    session = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=object()))
+    tables = [FOUND, FOUND]
+
+    done = run_side_by_side(session, tables, lambda _: 1, concurrent=2, watch=Watch(""))
+    [said] = caplog.messages
+    run_side_by_side(session, tables, lambda _: 1, concurrent=1, watch=Watch(""))
+
+    assert done == [1, 1]
+    assert "unset PYSPARK_PIN_THREAD" in said
+    assert caplog.messages == [said]

@@ -1,5 +1,6 @@
 """Runs of ``optimize`` and ``plan``, by their options: the table is opened, planned, rewritten."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -37,6 +38,8 @@ from zadapter.table import file_stats
 from zadapter.table.file_stats import select_stats
 from zadapter.table.snapshot import Snapshot, without
 from zadapter.table.staged_files import new_id
+
+_logger = logging.getLogger("zadapter")
 
 
 def run_optimize(
@@ -211,7 +214,7 @@ def _run_jobs(
         return []
     rewriting.course.begin()
     with closing(rewriting.run):
-        if len(jobs) > 1 and options.max_concurrent_jobs > 1 and has_own_threads(rewriting.spark):
+        if len(jobs) > 1 and _may_run_side_by_side(options.max_concurrent_jobs, rewriting.spark):
             with threads(rewriting, opened.user_session, opened.factory) as writing:
                 return side_by_side(writing, tally, late)
         errors = list[ConflictError]()
@@ -222,6 +225,18 @@ def _run_jobs(
             error = rewrite(rewriting, job, tally)
             errors += [] if error is None else [error]
         return errors
+
+
+def _may_run_side_by_side(concurrent: int, spark: SparkSession) -> bool:
+    """Return whether jobs are to run side by side, and warn if they should and cannot."""
+    if concurrent > 1 and not has_own_threads(spark):
+        _logger.warning(
+            "max_concurrent_jobs=%d has no effect without PySpark's pinned threads; unset "
+            "PYSPARK_PIN_THREAD",
+            concurrent,
+        )
+        return False
+    return concurrent > 1
 
 
 def _report(rewrite_plan: AnyPlan, tally: Tally, options: Options, run: str) -> Report:

@@ -46,6 +46,11 @@ def run_side_by_side(
         watch: After a signal that it has noted, no call starts. Those under way end first.
     """
     if not has_own_threads(spark):
+        if concurrent > 1 and len(tables) > 1:
+            LOGGER.warning(
+                "tables run one after another without PySpark's pinned threads; unset "
+                "PYSPARK_PIN_THREAD"
+            )
         return [None if watch.is_ending else _attempt(work, table) for table in tables]
     properties = scala_context(spark.sparkContext).getLocalProperties()
 

@@ -144,6 +144,7 @@ def _judge_keyed(opened: Opened, judged: Judged, budget: Budget) -> Judged:
     if keyed is None:
         files = opened.backend.files(snapshot).num_rows
         reason = "no key columns; state by in the file of the lake, or cluster the table once"
+        reason = options.unchosen or reason
         return replace(judged, files=files, reason=reason)
     return _judge_files(opened, keyed, judged, budget)
 

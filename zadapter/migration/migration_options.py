@@ -7,8 +7,18 @@ from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
 from zadapter.backend.format import Format
 from zadapter.errors import UsageError
-from zadapter.planning.options import AUTO, By, Options, check_flags, check_layout, check_table
+from zadapter.planning.options import (
+    AUTO,
+    By,
+    Options,
+    check_flags,
+    check_layout,
+    check_table,
+    default_of,
+)
 from zadapter.report.migration_report import Mode
+
+_OF_LAYOUT = ("curve", "target_file_size", "row_groups")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +52,16 @@ class MigrationOptions:
                 "by= rewrites all rows; omit it, or omit follow=True and mode='in_place'"
             )
         check_layout(self.curve, self.target_file_size, self.row_groups)
+        stated = [name for name in _OF_LAYOUT if getattr(self, name) != default_of(name)]
+        if self.by is None and stated:
+            raise UsageError(
+                f"{', '.join(f'{name}=' for name in stated)} without by= has no effect, since the "
+                "table's layout is kept; pass by= as well, or optimize the new table"
+            )
+        if self.follow and self.mode != Mode.COPY.value:
+            raise UsageError(
+                f"follow=True copies the appended rows; mode={self.mode!r} has no effect, omit it"
+            )
         _ = self.names, self.layout
         if self.backend is not None:
             _check_format("backend", self.backend)

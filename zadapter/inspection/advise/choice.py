@@ -176,6 +176,8 @@ def follow_queries(
     queries: Any = options.queries
     if queries is None:
         return options
+    if options.collect_stats:  # columns without stats can be keys, too
+        snapshot = replace(snapshot, without_stats=frozenset())
     advice = advise_on(backend, snapshot, spark, queries)
     if advice.again is None or (options.force and advice.best is not None):
         return options.with_advice(advice.best, tuple(advice.bloom_filters))
