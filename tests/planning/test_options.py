@@ -195,6 +195,24 @@ def test_what_a_caller_states_holds_for_the_layout_that_a_table_keeps():
     assert (hilbert.curve, hilbert.by_log) == ("hilbert", True)
 
 
+STATED = {
+    "bloom_filters": ["b"], "where": "b > 5", "curve": "linear", "target_file_size": "64MB",
+    "row_groups": 4, "max_job_bytes": "1GB", "max_bytes": "2GB", "max_files": 9, "max_seconds": 5,
+    "max_concurrent_jobs": 3, "min_age": "1h", "tiers": {"d": {"hot": "2d"}}, "force": True,
+    "collect_stats": True, "verify": "checksum", "max_rebase": 0.5, "price": "put=1",
+    "backoff": zadapter.Backoff(attempts=2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONS.keys() - {"by", "queries"}))
+def test_no_option_is_lost_where_a_log_decides_the_keys(name):
+    """Whether the table's layout is kept, or another one is learned. A new option is added here."""
+    given = Options(table="t", by="auto", queries="logs/", **{name: STATED[name]})
+
+    for found in (given.with_layout(KEPT), given.with_advice(Keys({"a": 1.0}), ("c",))):
+        assert getattr(found, name) == STATED[name] != default_of(name)
+
+
 def test_a_curve_that_a_kept_layout_cannot_have_is_refused():
     """As it is if the layout is passed in by."""
     learned = replace(KEPT, curve=Curve.ADAPTIVE, filters=(Filter(((),), 1.0),))
