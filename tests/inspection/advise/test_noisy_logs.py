@@ -1,5 +1,7 @@
 """A log that says little gets the plain layout, and the advice says why."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -219,3 +221,13 @@ def test_last_nights_queries_add_no_bloom_filters_to_a_layout(table):
 
     assert not added([SLICES - 1])
     assert added(range(SLICES))
+
+
+def test_a_rewrite_is_one_of_the_whole_table(table):
+    """Of a table with many partitions, some are compared; all of them would be rewritten."""
+    part = sum(table.files["size"].to_pylist())
+    many = replace(table, size_of_all=100 * part)
+
+    for known, size in ((table, part), (many, 100 * part)):
+        _, *layouts = advised(known, kinds()).candidates
+        assert {each.bytes_rewritten for each in layouts} == {size}

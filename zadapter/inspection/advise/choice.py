@@ -48,7 +48,7 @@ from zadapter.planning.options import Options
 from zadapter.planning.relearning import ENOUGH, PART, Relearning, accumulate
 from zadapter.predicates.predicate import columns as columns_of
 from zadapter.spark.where import without_rows
-from zadapter.table.file_stats import row_counts, total
+from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
 
 Fitting = Callable[[Sequence[Filter], Sequence[Filter]], Keys | None]
@@ -310,7 +310,7 @@ class Judge:
             keys=keys,
             share=mean_share(shares, self.test),
             row_group_share=mean_share(row_groups.shares(self.test), self.test),
-            bytes_rewritten=total(self.table.files, "size"),
+            bytes_rewritten=self.table.size,
             new_share=None if new is None else new.files,
             new_row_group_share=None if new is None else new.row_groups,
         )
@@ -443,7 +443,7 @@ def _relearn(
     queries = number_queries(filters, [each.query for each in log.filters])
     relearning = Relearning(
         regret=regret(judge.table, request.keys, filters, weights, queries, fit),
-        bytes=total(judge.table.files, "size"),
+        bytes=judge.table.size,
     )
     keys = fit([each for each in weigh_newer(filters, weights) if each.weight > 0])
     kept = request if keys is None or not relearning.is_due else None

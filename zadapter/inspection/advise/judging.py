@@ -112,6 +112,7 @@ class SampledTable:
         target_file_size: Target size of these files, in bytes.
         partition: Which of *columns* partitions hold one value of.
         row_groups: Row groups of some of its files; None: they are unknown.
+        size_of_all: Bytes of the files of all partitions; None: *files* are all.
     """
 
     columns: tuple[NameParts, ...]
@@ -123,6 +124,12 @@ class SampledTable:
     target_file_size: int
     partition: frozenset[NameParts]
     row_groups: SampledRowGroups | None = field(default=None, repr=False)
+    size_of_all: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the table, with the partitions that are not sampled."""
+        return total(self.files, "size") if self.size_of_all is None else self.size_of_all
 
     @cached_property
     def _ranked(self) -> list[Ranked]:
@@ -250,7 +257,8 @@ def sample_table(
         columns = tuple(dict.fromkeys((*columns, *request.columns)))
         files = backend.files(snapshot, columns)
     size = present_file_size(files, request, snapshot.target_file_size)
-    cut_into = max(1, round(total(files, "size") / size))
+    size_of_all = total(files, "size")
+    cut_into = max(1, round(size_of_all / size))
     drawn = _sample_rows(backend, snapshot, files, columns, cut_into)
     rows = _Rows.of(drawn, snapshot)
     held = [file_stats.partition(files, name) for name in snapshot.partition]
@@ -267,6 +275,7 @@ def sample_table(
         target_file_size=size,
         partition=frozenset(identity),
         row_groups=_row_groups(backend, snapshot, files, columns),
+        size_of_all=size_of_all,
     )
     return table, request
 
