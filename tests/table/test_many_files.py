@@ -4,14 +4,17 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.kit.file_tables import ANY, bounds, table_of
+from zadapter.base.arrays import as_array, no_texts, take_rows, zeros
 from zadapter.base.ranks import rank
 from zadapter.layout import predict
 from zadapter.layout.filters import Filter, Range
 from zadapter.layout.predict import RankedSample
 from zadapter.rewrite import shares
+from zadapter.table import file_stats
 from zadapter.table.file_stats import concat_files, structs
 from zadapter.table.snapshot import select_paths, without
 
@@ -34,6 +37,70 @@ def test_parts_are_joined_to_the_whole(files, cuts):
 
     assert whole.equals(files)
     assert {column.num_chunks for column in whole.columns} == {1}
+
+
+def test_large_columns_stay_in_pieces(files, monkeypatch):
+    """They would be in memory twice for a moment."""
+    monkeypatch.setattr(file_stats, "MOST_COPIED", 9 * files.num_rows)
+
+    whole = concat_files([files.slice(0, 7), files.slice(7)])
+
+    assert whole.equals(files)
+    assert [whole[name].num_chunks for name in ("stats", "size")] == [2, 1]
+
+
+@pytest.mark.parametrize("cuts", [(), (7,), (0, 7, 7, 15)])
+def test_rows_are_taken_from_pieces_as_from_the_whole(files, cuts):
+    """In their order, also rows that are asked for twice, and none."""
+    edges = [0, *cuts, files.num_rows]
+    pieces = pa.concat_tables([files.slice(a, b - a) for a, b in pairwise(edges)])
+    for at in ([3, 19, 0, 7, 7, 6], [15], []):
+        numbers = np.array(at, np.int64)
+
+        assert take_rows(pieces, numbers).equals(files.take(pa.array(numbers)))
+
+
+def test_rows_of_many_pieces_are_taken_without_a_copy_of_the_others():
+    """A file table has some GB; ``Table.take`` joins its pieces first."""
+    piece = pa.table({"path": ["x" * 1_000] * 1_000})
+    pieces, before = pa.concat_tables([piece] * 50), pa.default_memory_pool()
+    counted = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(counted)
+    try:
+        take_rows(pieces, np.array([40_000, 3]))
+    finally:
+        pa.set_memory_pool(before)
+
+    assert 0 < counted.max_memory() < pieces.nbytes // 10
+
+
+def test_one_piece_is_no_copy(files):
+    """The stats of ten million files are read often."""
+    values = files["size"]
+
+    assert as_array(values).buffers()[1].address == values.chunk(0).buffers()[1].address
+    assert as_array(pa.chunked_array([values.chunk(0)] * 2)).equals(
+        pa.concat_arrays([*values.chunks] * 2)
+    )
+
+
+def test_columns_of_nothing_take_no_memory():
+    """Most tables have no deletes: these columns would have a quarter of a GB."""
+    count, pool = 1_000_001, pa.proxy_memory_pool(pa.default_memory_pool())
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        columns = [zeros(count, pa.int64()), zeros(count, pa.float64()), no_texts(count)]
+    finally:
+        pa.set_memory_pool(before)
+
+    for column in columns:
+        column.validate(full=True)
+        assert len(column) == count
+    assert pool.max_memory() == 0
+    assert [pc.sum(each).as_py() for each in columns[:2]] == [0, 0.0]
+    assert columns[2].equals(pa.nulls(count, pa.string()))
+    assert no_texts(0).to_pylist() == []
 
 
 def test_nothing_is_kept_of_the_messages_that_parts_come_in(files):

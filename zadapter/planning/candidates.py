@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import take_rows
 from zadapter.base.ranks import Ints
 from zadapter.layout.predict import Floats
 from zadapter.planning.merges import Gain, Reason, Rewrite, pays, worth
@@ -249,7 +249,7 @@ class _Files:
         """Look up the files of each part."""
         ordered = [part.at for part in parts]
         for number in by_boxes:  # rows are drawn in the order of files: make it that of their names
-            names = facts.files["path"].take(pa.array(ordered[number]))
+            names = take_rows(facts.files.select(["path"]), ordered[number])["path"]
             ordered[number] = ordered[number][pc.sort_indices(names).to_numpy()]
         at = np.concatenate([np.empty(0, np.int64), *ordered])
         lengths = np.array([len(each) for each in ordered], np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import as_array
 from zadapter.base.names import NameParts
 from zadapter.layout.layout import ID, Curve, LayoutStore, Request
 from zadapter.layout.store import LAST
@@ -174,7 +175,7 @@ def find_requests(files: pa.Table, layouts: LayoutStore) -> Iterator[Request | N
         One request for all of its layouts; None if none of these is stored. Of cold files, the
         request of the others.
     """
-    written = files["layout"].combine_chunks().dictionary_encode()
+    written = as_array(files["layout"]).dictionary_encode()
     ids = written.dictionary.to_pylist()
     number = written.indices.fill_null(len(ids)).to_numpy()
     sizes = np.bincount(number, files["size"].to_numpy(), len(ids))[: len(ids)]

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import take_rows
 from zadapter.base.ranks import Ints
 from zadapter.layout.layout import ID
 from zadapter.layout.predict import Floats
@@ -163,7 +164,7 @@ def groups_of(rewrites: Sequence[Rewrite]) -> list[FileGroup]:
     """Return the files of rewrites of one file table as groups."""
     if not rewrites:
         return []
-    files = rewrites[0].table.take(pa.array(np.concatenate([each.members for each in rewrites])))
+    files = take_rows(rewrites[0].table, np.concatenate([each.members for each in rewrites]))
     stops = np.cumsum([len(each.members) for each in rewrites]).tolist()
     return [
         FileGroup(

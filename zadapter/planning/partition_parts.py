@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import as_array, take_rows
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.layout import Request
 from zadapter.layout.trunk import Trunk
@@ -45,7 +46,7 @@ class FileArrays:
     def of(cls, files: pa.Table, request: Request, worn: Mask) -> "FileArrays":
         """Read the file table; where all files are asked for, the cold ones are clustered, too."""
         sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
-        layouts = pa.chunked_array(files["layout"]).combine_chunks().dictionary_encode()
+        layouts = as_array(files["layout"]).dictionary_encode()
         ours = np.zeros(len(layouts.dictionary), np.bool_)
         for each in (request,) if request.cold else (request, request_for_cold(request)):
             ours |= pc.starts_with(layouts.dictionary, each.id).to_numpy(zero_copy_only=False)
@@ -69,7 +70,7 @@ class FileArrays:
 
     def stats(self, at: Ints) -> list[pa.StructArray | None]:
         """Return the stats of each key column of the files *at* these indices."""
-        files = self.files.take(pa.array(at))
+        files = take_rows(self.files.select(["stats"]), at)
         return [file_stats.column(files, parts) for parts in self.request.columns]
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import as_array
 from zadapter.base.key_types import has_nan, kind_of
 from zadapter.base.names import NameParts, join
 from zadapter.table.file_stats import Bounds, child
@@ -66,7 +67,7 @@ def unknown_evidence(length: int) -> Evidence:
 
 def counts(files: pa.Table, *path: str) -> npt.NDArray[np.int64]:
     """Return a column of counts, -1 where a count is unknown."""
-    column = files[path[0]].combine_chunks() if len(path) == 1 else child(files[path[0]], *path[1:])
+    column = as_array(files[path[0]]) if len(path) == 1 else child(files[path[0]], *path[1:])
     filled = pc.fill_null(pc.cast(column, pa.int64()), -1)
     return np.asarray(filled.to_numpy(), dtype=np.int64)
 

@@ -38,12 +38,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import as_array, no_texts, take_rows
 from zadapter.base.key_types import has_nan
 from zadapter.base.names import NameParts, join
 
 DELETED, OWNER = "deleted", "owner"
 
 DELETED_SHARE, DELETE_FILES = "deleted_share", "delete_files"
+MOST_COPIED = 1 << 29
+"""Bytes of a column that is made one piece while its pieces are in memory."""
 BYTES_A_ROW = 64
 """Assumed bytes per row of files whose log entry has no row count."""
 
@@ -183,7 +186,7 @@ def child(structs: pa.ChunkedArray, *path: str) -> pa.Array | None:
             return None
         type_ = type_.field(at).type
         chunks = [_field(chunk, at) for chunk in chunks]
-    return pa.chunked_array(chunks, type_).combine_chunks()
+    return as_array(pa.chunked_array(chunks, type_))
 
 
 def _field(structs: pa.StructArray, at: int) -> pa.Array:
@@ -212,7 +215,9 @@ def total(files: pa.Table, name: str) -> int:
 
 def row_counts(files: pa.Table) -> npt.NDArray[np.int64]:
     """Return the number of rows per file, estimated where the log has no row count."""
-    rows = files["rows"].combine_chunks().to_numpy(zero_copy_only=False)
+    rows = as_array(files["rows"]).to_numpy(zero_copy_only=False)
+    if rows.dtype == np.int64:  # all are known
+        return np.asarray(rows)
     guess = np.maximum(files["size"].to_numpy() // BYTES_A_ROW, 1)
     return np.asarray(np.where(np.isnan(rows), guess, rows), np.int64)
 
@@ -224,7 +229,7 @@ def live_rows(files: pa.Table) -> int | None:
 
 def spread(files: pa.Table, count: int) -> pa.Table:
     """Return at most *count* evenly spread files."""
-    return files if files.num_rows <= count else files.take(pa.array(evenly(files.num_rows, count)))
+    return files if files.num_rows <= count else take_rows(files, evenly(files.num_rows, count))
 
 
 def evenly(number: int, most: int) -> npt.NDArray[np.int64]:
@@ -247,7 +252,8 @@ def concat_files(parts: Iterable[pa.Table]) -> pa.Table:
     """Return file tables as one, whose columns are not cut in pieces.
 
     Columns of the parts are copied, since views keep all of Spark's message, and freed one by one,
-    so that little more than the result is in memory. Texts of more than 2 GB stay in pieces.
+    so that little more than the result is in memory. For the same reason, columns of more than
+    :data:`MOST_COPIED` bytes, such as paths, stay in pieces.
     """
     columns, file_schema = list[list[pa.ChunkedArray]](), None
     for part in parts:
@@ -264,11 +270,14 @@ def concat_files(parts: Iterable[pa.Table]) -> pa.Table:
         chunks.clear()
         arrays.append(_in_one(whole))
         del whole
+    pa.default_memory_pool().release_unused()  # the system gets back what was freed
     return pa.table(arrays, schema=file_schema)
 
 
 def _in_one(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if values.num_chunks == 1 or values.nbytes >= 1 << 31:
+    if values.type == pa.string() and values.null_count == len(values):
+        return pa.chunked_array([no_texts(len(values))])
+    if values.num_chunks == 1 or values.nbytes >= MOST_COPIED:
         return values
     return pa.chunked_array([values.combine_chunks()], values.type)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from zadapter.base.arrays import as_array
 from zadapter.base.ranks import Ints
 from zadapter.layout.box_rows import draw_positions, sources
 from zadapter.layout.predict import SEED, Boxes, Floats
@@ -72,14 +73,15 @@ def depths(extent: Extent, partition: Ints) -> Depths:
     begun = np.searchsorted(first, begins[known], side="right")
     most[known] = begun - np.searchsorted(last, begins[known], side="left")
     mean = most.astype(np.float64)
-    wide = known[extent.widths[known] > 0]
+    widths = extent.widths
+    wide = known[widths[known] > 0]
     upper = wide[np.argsort(ends[wide])]  # keys in order are found in half of the time
     covered = np.zeros(len(low))
     for bounds, sign in ((first, 1), (last, -1)):
         distances = _Distances.of(extent, bounds, size)
         covered[upper] += sign * distances.before(ends[upper], partition[upper], high[upper])
         covered[wide] -= sign * distances.before(begins[wide], partition[wide], low[wide])
-    mean[wide] = np.maximum(1.0, covered[wide] / extent.widths[wide])
+    mean[wide] = np.maximum(1.0, covered[wide] / widths[wide])
     return Depths(mean, most)
 
 
@@ -158,11 +160,11 @@ def partition_numbers(files: pa.Table, names: Sequence[str]) -> tuple[Ints, list
     count = files.num_rows
     if not names:
         return np.zeros(count, np.int64), [""]
-    values = files["partition"].combine_chunks()
+    values = as_array(files["partition"])
     mixed = np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)
     number = np.where(mixed, 0, 1).astype(np.int64)
     for name in names:
-        encoded = files["partition"].combine_chunks().field(name).dictionary_encode("encode")
+        encoded = values.field(name).dictionary_encode("encode")
         code = encoded.indices.to_numpy().astype(np.int64)
         number = number * max(1, len(encoded.dictionary)) + np.where(mixed, 0, code)
     _, first, inverse = np.unique(number, return_index=True, return_inverse=True)
