@@ -273,9 +273,9 @@ class IcebergBackend:
         version: Version = snapshot.handle
         if not staged.files.num_rows:
             return no_rows(self._jvm, version)
-        added = (staged.handle.added[path] for path in staged.files["path"].to_pylist())
-        new = scan_tasks.plan_new_files(self._jvm, version.pinned, added)
-        return self._rows(version, staged.files, self._jvm.list(new))
+        added = staged.handle.added.choose(staged.files["path"].to_pylist())
+        new = scan_tasks.plan_files(self._jvm, version.pinned, added)
+        return self._rows(version, staged.files, new)
 
     def marks_deletes(self, snapshot: Snapshot, removed: pa.Table, added: pa.Table) -> bool:
         """Return whether the table has row-level deletes, and the new files no more rows.
@@ -301,8 +301,8 @@ class IcebergBackend:
         version: Version = snapshot.handle
         added = [staged.handle.added[path] for path in staged.files["path"].to_pylist()]
         numbered = position_deletes.with_first_ids(self._jvm, version, added)
-        new = scan_tasks.plan_new_files(self._jvm, version.pinned, numbered)
-        rows = self._rows(version, staged.files, self._jvm.list(new))
+        new = scan_tasks.plan_files(self._jvm, version.pinned, self._jvm.list(numbered))
+        rows = self._rows(version, staged.files, new)
         return position_deletes.with_places(self._jvm, rows)
 
     def mark_deletes(self, snapshot: Snapshot, staged: Staged, places: DataFrame) -> Staged:

@@ -1,6 +1,7 @@
 """All readers of manifests tell the same of a table's files: in bulk, Iceberg's own, pyiceberg."""
 
 from contextlib import closing
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -9,9 +10,9 @@ from zadapter.table.file_stats import concat_files
 from zadapter_iceberg import IcebergBackend
 from zadapter_iceberg.stats import manifest_columns
 from zadapter_iceberg.stats.manifest_columns import (
+    LiveFiles,
     PartitionField,
     UnreadManifestsError,
-    read_columns,
 )
 from zadapter_iceberg.stats.manifest_stats import file_table
 from zadapter_iceberg.table.files_table import (
@@ -141,7 +142,7 @@ def test_messages_are_small_however_many_columns_a_table_has(lake, spark, monkey
         one = list(manifests.items)[:1]
         many = manifests._replace(items=version.jvm.list(one * 100))
 
-        parts = list(read_columns(version.jvm, many, [column.id for column in wanted]))
+        parts = list(LiveFiles(version.jvm, many, [column.id for column in wanted]))
 
     assert len(parts) > 2
     assert max(part.nbytes for part in parts) < 2 << 16
@@ -158,10 +159,34 @@ def test_no_manifest_stays_open_where_the_bulk_reader_stops(lake, spark):
         before = system.getOperatingSystemMXBean().getOpenFileDescriptorCount()
         for _ in range(20):
             with pytest.raises(UnreadManifestsError):
-                list(read_columns(version.jvm, manifests, ()))
+                list(LiveFiles(version.jvm, manifests, ()))
         after = system.getOperatingSystemMXBean().getOpenFileDescriptorCount()
 
     assert after < before + 20
+
+
+def open_manifests(jvm):
+    """How many manifests the driver has open."""
+    pid = jvm.root.java.lang.ProcessHandle.current().pid()
+    links = Path(f"/proc/{pid}/fd").iterdir()
+    return sum(each.readlink().name.endswith("-m0.avro") for each in links if each.is_symlink())
+
+
+def test_no_manifest_stays_open_where_its_reader_is_left(lake, spark, monkeypatch):
+    """An error or an interrupt of Python ends the reading of manifests that have no end."""
+    name = lake.make(spark.range(8).selectExpr("id AS a"))
+    monkeypatch.setattr(manifest_columns, "_MOST_FILES", 3)
+    with closing(IcebergBackend(spark)) as backend:
+        version = backend.snapshot(name).handle
+        manifests = find_manifests(version, {})
+        (one,) = manifests.items
+        endless = version.jvm.root.java.util.Collections.nCopies((1 << 31) - 1, one)
+        parts = iter(LiveFiles(version.jvm, manifests._replace(items=endless), ()))
+
+        assert next(parts).num_rows == 3
+        parts.close()
+
+        assert open_manifests(version.jvm) == 0
 
 
 def test_manifests_that_cannot_be_read_in_bulk_are_read_by_iceberg(lake, spark, monkeypatch):
@@ -174,12 +199,12 @@ def test_manifests_that_cannot_be_read_in_bulk_are_read_by_iceberg(lake, spark, 
         manifests = find_manifests(version, {})
         another = manifests._replace(items=version.jvm.list(["no manifest"]))
         with pytest.raises(UnreadManifestsError):
-            list(read_columns(version.jvm, another, ()))
+            list(LiveFiles(version.jvm, another, ()))
 
         def stop(*_):
             raise UnreadManifestsError
 
-        monkeypatch.setattr("zadapter_iceberg.table.files_table.read_columns", stop)
+        monkeypatch.setattr(LiveFiles, "__iter__", stop)
         found = backend.files(snapshot, [("a",)]).sort_by("path")
 
     assert expected.num_rows == 4

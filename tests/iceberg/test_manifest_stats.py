@@ -1,5 +1,6 @@
 """Iceberg's manifests as a file table, and its schemas and specs, without Iceberg."""
 
+import re
 import struct
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -12,7 +13,14 @@ from zadapter.table.file_stats import Bounds
 from zadapter_iceberg.columns import columns, fields
 from zadapter_iceberg.stats import content_file_json
 from zadapter_iceberg.stats.binary_values import decode_bounds
-from zadapter_iceberg.stats.manifest_stats import Wanted, entries, file_table
+from zadapter_iceberg.stats.manifest_stats import LAYOUT as LAYOUT_FOLDER
+from zadapter_iceberg.stats.manifest_stats import (
+    Wanted,
+    add_no_deletes,
+    entries,
+    file_table,
+    find_layouts,
+)
 from zadapter_iceberg.stats.row_deletes import Deletes
 
 MOMENT = datetime(1969, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001 - a timestamp without zone
@@ -50,6 +58,35 @@ LAYOUT = "0123456789abcdef" * 2
 def test_bounds_are_read_as_the_spec_writes_them(data, type_, value):
     """Appendix D; what has another length, or is no bound, is unknown."""
     assert decode_bounds(pa.array([None, data], pa.binary()), type_).to_pylist() == [None, value]
+
+
+PATHS = [
+    *["s3://b/t/data/x.parquet"] * 2,
+    *[f"s3://b/t/data/zadapter-{LAYOUT}/p=1/{name}.parquet" for name in "ab"],
+    None,
+    f"s3://b/t/data/zadapter-{'f' * 32}/p=1/ä.parquet",
+    f"ä/zadapter-{'f' * 32}/p=2/a.parquet",
+    f"s3://b/t/data/zadapter-{'0' * 32}",
+    "",
+]
+OTHERS = [
+    f"s3://b/t/zadapter-{LAYOUT.upper()}/a.parquet",
+    f"s3://b/t/zadapter-{LAYOUT}0/a.parquet",
+    f"s3://b/t/zadapter-7/zadapter-{LAYOUT}/a.parquet",
+    "/zadapter-" + "/" * 60,
+]
+"""Paths that begin a layout's folder, and do not end it."""
+
+
+@pytest.mark.parametrize("paths", [PATHS, [*PATHS, *OTHERS], OTHERS, PATHS[:2], [None], []])
+def test_layouts_are_those_that_a_search_in_each_path_finds(paths):
+    """However the paths follow each other, and in slices, too."""
+    array = pa.array(["an odd one", *paths], pa.string()).slice(1)
+    expected = [None if path is None else re.search(LAYOUT_FOLDER, path) for path in paths]
+
+    found = find_layouts(array).to_pylist()
+
+    assert found == [None if match is None else match["id"] for match in expected]
 
 
 def test_entries_are_found_in_slices_too():
@@ -99,6 +136,13 @@ def test_files_of_an_older_spec_are_told_apart_in_a_table_without_partitions():
     files = file_table(contents(), [A], {}, {}, 1)
 
     assert files["partition"].to_pylist() == [None, {}]
+
+
+def test_a_table_without_deletes_has_their_counts_at_the_end():
+    """They are those that files have one by one."""
+    files = file_table(contents(), [A], {}, None, 1)
+
+    assert add_no_deletes(files).equals(file_table(contents(), [A], {}, {}, 1))
 
 
 def test_deletes_make_counts_uncertain():

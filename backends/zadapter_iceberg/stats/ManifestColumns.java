@@ -21,7 +21,8 @@ import org.apache.iceberg.io.FileIO;
  * <p>Each item is a message in little-endian order. One of files has their number and that of the
  * columns; then, for each column, whether it has texts, the number of its nulls and the bytes of its
  * texts; then, for each column, the validity (if there are nulls), the numbers or offsets, and the
- * texts, each padded to 8 bytes. The first may have no files. The last message has -1, and whether all manifests were read.
+ * texts, each padded to 8 bytes. The first may have no files. The last message has -1, whether all
+ * manifests were read, their number, and the number of live files of each.
  */
 public final class ManifestColumns implements Iterator {
   private static final int NOTHING = 0;
@@ -47,20 +48,20 @@ public final class ManifestColumns implements Iterator {
   private static final int DELETED = 2;
   private static final int DEPTH = 20;
 
-  private final Column status = new Column(false);
-  private final Column content = new Column(false);
-  private final Column path = new Column(true);
-  private final Column rows = new Column(false);
-  private final Column size = new Column(false);
-  private final Column specs = new Column(false);
+  private final ArrowColumn status = new ArrowColumn(false);
+  private final ArrowColumn content = new ArrowColumn(false);
+  private final ArrowColumn path = new ArrowColumn(true);
+  private final ArrowColumn rows = new ArrowColumn(false);
+  private final ArrowColumn size = new ArrowColumn(false);
+  private final ArrowColumn specs = new ArrowColumn(false);
   private final List columns = new ArrayList();
   private Iterator manifests;
   private FileIO io;
   private int spec;
   private int[] ids;
-  private Column[][] stats;
+  private ArrowColumn[][] stats;
   private int[] fields;
-  private Column[] values;
+  private ArrowColumn[] values;
   private int mostFiles;
   private int mostBytes;
 
@@ -68,6 +69,7 @@ public final class ManifestColumns implements Iterator {
   private DataFileStream stream;
   private Node entry;
   private long found;
+  private final List counts = new ArrayList();
   private byte[] data;
   private int at;
   private int end;
@@ -97,30 +99,39 @@ public final class ManifestColumns implements Iterator {
     this.mostBytes = mostBytes;
     columns.addAll(Arrays.asList(new Object[] {path, rows, size, specs}));
     this.ids = new int[ids.size()];
-    stats = new Column[4][ids.size()];
+    stats = new ArrowColumn[4][ids.size()];
     for (int number = 0; number < ids.size(); number++) {
       this.ids[number] = ((Number) ids.get(number)).intValue();
       for (int kind = 0; kind < 4; kind++) {
-        stats[kind][number] = new Column(kind < 2);
+        stats[kind][number] = new ArrowColumn(kind < 2);
         columns.add(stats[kind][number]);
       }
     }
     this.fields = new int[fields.size()];
-    values = new Column[fields.size()];
+    values = new ArrowColumn[fields.size()];
     for (int number = 0; number < fields.size(); number++) {
       this.fields[number] = ((Number) fields.get(number)).intValue();
-      values[number] = new Column(((Boolean) texts.get(number)).booleanValue());
+      values[number] = new ArrowColumn(((Boolean) texts.get(number)).booleanValue());
       columns.add(values[number]);
     }
   }
 
-  public boolean hasNext() {
+  /** Ends the reading, and closes the manifest that is read. */
+  public synchronized void close() {
+    ended = true;
+    closeStream();
+  }
+
+  public synchronized boolean hasNext() {
     return !ended;
   }
 
-  public Object next() {
+  public synchronized Object next() {
+    if (ended) { // closed meanwhile
+      return last(false);
+    }
     for (int number = 0; number < columns.size(); number++) {
-      ((Column) columns.get(number)).clear();
+      ((ArrowColumn) columns.get(number)).clear();
     }
     boolean whole = false;
     try {
@@ -134,7 +145,7 @@ public final class ManifestColumns implements Iterator {
       // Iceberg's own readers are asked
     } finally {
       if (!whole) {
-        close();
+        closeStream();
       }
     }
     if (!whole || path.length == 0 && started) {
@@ -148,12 +159,12 @@ public final class ManifestColumns implements Iterator {
   private long bytes() {
     long total = 0;
     for (int number = 0; number < columns.size(); number++) {
-      total += ((Column) columns.get(number)).bytes();
+      total += ((ArrowColumn) columns.get(number)).bytes();
     }
     return total;
   }
 
-  private void close() {
+  private void closeStream() {
     try {
       if (stream != null) {
         stream.close();
@@ -190,6 +201,7 @@ public final class ManifestColumns implements Iterator {
       if (added != null && existing != null && found != added.longValue() + existing.longValue()) {
         throw new UnsupportedOperationException("another number of files than listed");
       }
+      counts.add(Long.valueOf(found));
     }
     if (!manifests.hasNext()) {
       return false;
@@ -213,16 +225,16 @@ public final class ManifestColumns implements Iterator {
       content.clear();
       read(entry);
       left--;
-      if (!status.isSet || content.isSet && content.numbers[0] != 0) {
+      if (!status.isSet() || content.isSet() && content.number() != 0) {
         throw new UnsupportedOperationException("no data file");
       }
-      boolean live = status.numbers[0] != DELETED;
+      boolean live = status.number() != DELETED;
       if (live) {
         specs.set(manifest.partitionSpecId());
         found++;
       }
       for (int number = 0; number < columns.size(); number++) {
-        Column column = (Column) columns.get(number);
+        ArrowColumn column = (ArrowColumn) columns.get(number);
         if (live) {
           column.add();
         } else {
@@ -236,31 +248,27 @@ public final class ManifestColumns implements Iterator {
   }
 
   private byte[] last(boolean whole) {
-    ByteBuffer buffer = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN);
-    return buffer.putInt(-1).putInt(whole ? 1 : 0).array();
-  }
-
-  private byte[] message() {
-    int count = columns.size();
-    ByteBuffer buffer = ByteBuffer.allocate(Math.toIntExact(padded(8 + 12 * count) + bytes()));
-    buffer.order(ByteOrder.LITTLE_ENDIAN).putInt(path.length).putInt(count);
-    for (int number = 0; number < count; number++) {
-      Column column = (Column) columns.get(number);
-      buffer.putInt(column.texts ? 1 : 0).putInt(column.nulls).putInt(column.end);
-    }
-    align(buffer);
-    for (int number = 0; number < count; number++) {
-      ((Column) columns.get(number)).write(buffer);
+    ByteBuffer buffer = ByteBuffer.allocate(12 + 4 * counts.size());
+    buffer.order(ByteOrder.LITTLE_ENDIAN).putInt(-1).putInt(whole ? 1 : 0).putInt(counts.size());
+    for (int number = 0; number < counts.size(); number++) {
+      buffer.putInt(((Number) counts.get(number)).intValue());
     }
     return buffer.array();
   }
 
-  private static void align(ByteBuffer buffer) {
-    buffer.position(padded(buffer.position()));
-  }
-
-  private static int padded(int length) {
-    return (length + 7) / 8 * 8;
+  private byte[] message() {
+    int count = columns.size();
+    ByteBuffer buffer = ByteBuffer.allocate(Math.toIntExact(ArrowColumn.padded(8 + 12 * count) + bytes()));
+    buffer.order(ByteOrder.LITTLE_ENDIAN).putInt(path.length).putInt(count);
+    for (int number = 0; number < count; number++) {
+      ArrowColumn column = (ArrowColumn) columns.get(number);
+      buffer.putInt(column.texts ? 1 : 0).putInt(column.nulls).putInt(column.end);
+    }
+    ArrowColumn.align(buffer);
+    for (int number = 0; number < count; number++) {
+      ((ArrowColumn) columns.get(number)).write(buffer);
+    }
+    return buffer.array();
   }
 
   // the schema of a manifest
@@ -345,7 +353,7 @@ public final class ManifestColumns implements Iterator {
     return found;
   }
 
-  private static void capture(Node node, Column column) {
+  private static void capture(Node node, ArrowColumn column) {
     if (node.kind == UNION) {
       for (int number = 0; number < node.children.length; number++) {
         if (node.children[number].kind != NOTHING) {
@@ -361,7 +369,7 @@ public final class ManifestColumns implements Iterator {
   }
 
   /** Captures values of a map, which is an array of records of a key and a value. */
-  private void captureEntries(Node node, Column[] wanted) {
+  private void captureEntries(Node node, ArrowColumn[] wanted) {
     if (node == null || wanted.length == 0) {
       return;
     }
@@ -388,8 +396,8 @@ public final class ManifestColumns implements Iterator {
     int size;
     int[] ids;
     Node[] children;
-    Column column;
-    Column[] wanted;
+    ArrowColumn column;
+    ArrowColumn[] wanted;
 
     Node find(int id) {
       Node found = null;
@@ -448,7 +456,7 @@ public final class ManifestColumns implements Iterator {
     boolean texts = node.children[1].kind == TEXT;
     for (long entry = 0; entry < count; entry++) {
       long id = number();
-      Column column = null;
+      ArrowColumn column = null;
       for (int number = 0; number < ids.length; number++) {
         if (ids[number] == id) {
           column = node.wanted[number];
@@ -485,7 +493,7 @@ public final class ManifestColumns implements Iterator {
     }
   }
 
-  private void pass(Column column, int length) {
+  private void pass(ArrowColumn column, int length) {
     if (length < 0 || length > end - at) {
       throw new IllegalStateException("a value of " + manifest.path() + " ends after its block");
     }
@@ -509,102 +517,5 @@ public final class ManifestColumns implements Iterator {
       }
     }
     throw new IllegalStateException("a number of " + manifest.path() + " has no end");
-  }
-
-  /** Values of one column: numbers, or texts one behind the other. */
-  private static final class Column {
-    final boolean texts;
-    int length;
-    int nulls;
-    int end;
-    private boolean isSet;
-    private int last;
-    private long[] numbers = new long[64];
-    private int[] offsets = new int[64];
-    private byte[] bytes = new byte[64];
-    private byte[] valid = new byte[8];
-
-    Column(boolean texts) {
-      this.texts = texts;
-    }
-
-    void clear() {
-      length = 0;
-      nulls = 0;
-      end = 0;
-      last = 0;
-      isSet = false;
-      Arrays.fill(valid, (byte) 0);
-    }
-
-    /** Sets the next value; one that was set before is replaced. */
-    void set(long value) {
-      if (length == numbers.length) {
-        numbers = Arrays.copyOf(numbers, 2 * length);
-      }
-      numbers[length] = value;
-      isSet = true;
-    }
-
-    void set(byte[] data, int start, int count) {
-      int stop = Math.addExact(last, count);
-      if (stop > bytes.length) {
-        bytes = Arrays.copyOf(bytes, (int) Math.min(Integer.MAX_VALUE - 8, 2L * stop));
-      }
-      System.arraycopy(data, start, bytes, last, count);
-      end = stop;
-      isSet = true;
-    }
-
-    /** Takes the value that was set, or null. */
-    void add() {
-      if (length / 8 == valid.length) {
-        valid = Arrays.copyOf(valid, 2 * valid.length);
-      }
-      if (isSet) {
-        valid[length >> 3] |= (byte) (1 << (length & 7));
-      } else {
-        nulls++;
-        if (!texts) {
-          set(0);
-        }
-      }
-      length++;
-      last = end;
-      if (texts) {
-        if (length == offsets.length) {
-          offsets = Arrays.copyOf(offsets, 2 * length);
-        }
-        offsets[length] = end;
-      }
-      isSet = false;
-    }
-
-    void undo() {
-      end = last;
-      isSet = false;
-    }
-
-    long bytes() {
-      long validity = nulls > 0 ? padded((length + 7) / 8) : 0;
-      return validity + (texts ? (long) padded(4 * (length + 1)) + padded(end) : 8L * length);
-    }
-
-    void write(ByteBuffer buffer) {
-      if (nulls > 0) {
-        buffer.put(valid, 0, (length + 7) / 8);
-        align(buffer);
-      }
-      if (texts) {
-        buffer.asIntBuffer().put(offsets, 0, length + 1);
-        buffer.position(buffer.position() + 4 * (length + 1));
-        align(buffer);
-        buffer.put(bytes, 0, end);
-        align(buffer);
-      } else {
-        buffer.asLongBuffer().put(numbers, 0, length);
-        buffer.position(buffer.position() + 8 * length);
-      }
-    }
   }
 }

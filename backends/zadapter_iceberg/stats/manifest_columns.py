@@ -7,6 +7,7 @@ or counts other files than the manifest list has, it stops, and Iceberg's own re
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from zadapter.spark.jvm.spark_parts import serve
 from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats.binary_values import decode_decimals, decode_numbers
 
-_NAME = "ManifestColumns"
+_NAME, _COLUMN = "ManifestColumns", "ArrowColumn"
 _MOST_FILES = 100_000
 """Files of one message."""
 _MOST_BYTES = 64 << 20
@@ -73,33 +74,52 @@ class Manifests(NamedTuple):
     fields: Sequence[PartitionField]
 
 
-def read_columns(jvm: Jvm, manifests: Manifests, ids: Sequence[int]) -> Iterator[pa.Table]:
-    """Yield the live data files in parts.
+class LiveFiles:
+    """The live data files of manifests, which are read once, in parts.
 
     The columns are those of the metadata table ``files``, but that each value of its maps has a
     column of its own, whose name :func:`entry_name` returns.
 
-    Args:
-        jvm: The session's JVM.
+    Attributes:
         manifests: The manifests.
-        ids: Ids of the columns whose bounds and counts are read.
-
-    Raises:
-        UnreadManifestsError: A manifest cannot be read so, or at all. What was yielded is void.
+        counts: Number of live files of each of them, once all were read. Files of a manifest
+            follow those of the one before.
     """
-    if any(find_key_type(field.type) is None for field in manifests.fields):
-        raise UnreadManifestsError
-    for message in serve(jvm.spark, _reader(jvm, manifests, ids)):
-        count, *rest = np.frombuffer(message, "<i4", 2).tolist()
-        if count < 0:
-            if rest != [1]:
-                break
-            return
+
+    def __init__(self, jvm: Jvm, manifests: Manifests, ids: Sequence[int]) -> None:
+        """Read the bounds and counts of the columns *ids*."""
+        self._jvm, self._ids = jvm, ids
+        self.manifests = manifests
+        self.counts: Sequence[int] = ()
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Yield the parts.
+
+        Raises:
+            UnreadManifestsError: A manifest cannot be read so, or at all. What was yielded is void.
+        """
+        if any(find_key_type(field.type) is None for field in self.manifests.fields):
+            raise UnreadManifestsError
+        reader = _reader(self._jvm, self.manifests, self._ids)
         try:
-            yield _table(_arrays(message), manifests.fields, ids)
-        except pa.ArrowInvalid as error:
-            raise UnreadManifestsError from error
-    raise UnreadManifestsError
+            yield from self._read(serve(self._jvm.spark, reader))
+        finally:
+            with suppress(*JVM_ERRORS):  # it may be the JVM that has ended the reading
+                reader.close()
+
+    def _read(self, messages: Iterator[bytes]) -> Iterator[pa.Table]:
+        for message in messages:
+            count, *rest = np.frombuffer(message, "<i4", 2).tolist()
+            if count < 0:
+                if rest != [1]:
+                    break
+                self.counts = np.frombuffer(message, "<i4", offset=12).tolist()
+                return
+            try:
+                yield _table(_arrays(message), self.manifests.fields, self._ids)
+            except pa.ArrowInvalid as error:
+                raise UnreadManifestsError from error
+        raise UnreadManifestsError
 
 
 def entry_name(name: str, id_: int) -> str:
@@ -109,8 +129,7 @@ def entry_name(name: str, id_: int) -> str:
 
 def _reader(jvm: Jvm, manifests: Manifests, ids: Sequence[int]) -> JavaObject:
     try:
-        source = files(__package__).joinpath(f"{_NAME}.java").read_text(encoding="utf-8")
-        reader = jvm.loops.compile(f"zadapter.iceberg.{_NAME}", source).newInstance()
+        reader = _compile(jvm, _NAME, _compile(jvm, _COLUMN)).newInstance()
         reader.open(
             manifests.items,
             manifests.io,
@@ -124,6 +143,11 @@ def _reader(jvm: Jvm, manifests: Manifests, ids: Sequence[int]) -> JavaObject:
     except JVM_ERRORS as error:
         raise UnreadManifestsError from error
     return reader
+
+
+def _compile(jvm: Jvm, name: str, used: JavaObject = None) -> JavaObject:
+    source = files(__package__).joinpath(f"{name}.java").read_text(encoding="utf-8")
+    return jvm.loops.compile(f"zadapter.iceberg.{name}", source, used)
 
 
 def _is_text(field: PartitionField) -> bool:

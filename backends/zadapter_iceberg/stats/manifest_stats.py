@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.arrays import as_array, zeros
 from zadapter.base.key_types import is_bytes
 from zadapter.base.names import NameParts
 from zadapter.table.file_stats import (
@@ -27,8 +28,11 @@ from zadapter_iceberg.stats.binary_values import decode_bounds
 from zadapter_iceberg.stats.manifest_columns import STATS, entry_name
 from zadapter_iceberg.stats.row_deletes import Deletes
 
-LAYOUT = r"/zadapter-(?P<id>[0-9a-f]{32})/"
+_PREFIX = "/zadapter-"
+LAYOUT = rf"{_PREFIX}(?P<id>[0-9a-f]{{32}})/"
 """Folder in a path that contains the id of the file's layout."""
+_WIDTH = len(_PREFIX) + 33
+"""Bytes that match it."""
 
 
 class Wanted(NamedTuple):
@@ -47,7 +51,7 @@ def file_table(
     contents: pa.Table,
     wanted: Sequence[Wanted],
     partition: Mapping[str, pa.DataType],
-    deletes: Mapping[str, Deletes],
+    deletes: Mapping[str, Deletes] | None,
     spec: int,
 ) -> pa.Table:
     """Return the file table of *contents*.
@@ -56,21 +60,23 @@ def file_table(
         contents: Rows of the metadata table ``files`` for data files.
         wanted: Columns whose stats are read.
         partition: Fields of the current partition spec, with the types of their values.
-        deletes: Row-level deletes by the path of the data file.
+        deletes: Row-level deletes by the path of the data file. None: there are none, and
+            :func:`add_no_deletes` adds their counts.
         spec: Id of that spec. Files of other specs may have rows of several of its partitions.
     """
-    paths = contents["file_path"].combine_chunks()
-    ids, deleted, share, delete_files = _of_files(deletes, paths)
-    live = pc.subtract(contents["record_count"].combine_chunks(), deleted)
+    paths = as_array(contents["file_path"]).cast(pa.string())
+    ids, *counts = _of_files(deletes or {}, paths)
+    deleted, *_ = counts
+    live = pc.subtract(as_array(contents["record_count"]), deleted)
     types = {column.parts: column.type for column in wanted}
     file_schema = schema(types, partition)
     values = [_read_partition_value(contents, name, type_) for name, type_ in partition.items()]
-    mixed = pc.not_equal(contents["spec_id"].combine_chunks(), spec)
+    mixed = pc.not_equal(as_array(contents["spec_id"]), spec)
     tight = pc.equal(deleted, 0).fill_null(False)  # noqa: FBT003
     stats = [_read_column_stats(contents, column, live, tight) for column in wanted]
     files = pa.table(
         [
-            paths.cast(pa.string()),
+            paths,
             ids,
             contents["file_size_in_bytes"],
             live,
@@ -80,11 +86,18 @@ def file_table(
         ],
         schema=file_schema,
     )
-    return (
-        files.append_column(DELETED, deleted)
-        .append_column(DELETED_SHARE, share)
-        .append_column(DELETE_FILES, delete_files)
-    )
+    return files if deletes is None else _add_counts(files, counts)
+
+
+def add_no_deletes(files: pa.Table) -> pa.Table:
+    """Return a file table with the counts of no row-level deletes, which take no memory."""
+    return _add_counts(files, [zeros(files.num_rows, type_) for type_ in _TYPES[1:]])
+
+
+def _add_counts(files: pa.Table, counts: Sequence[pa.Array]) -> pa.Table:
+    for name, values in zip((DELETED, DELETED_SHARE, DELETE_FILES), counts, strict=True):
+        files = files.append_column(name, values)
+    return files
 
 
 def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array, ...]:
@@ -103,12 +116,30 @@ def _of_files(deletes: Mapping[str, Deletes], paths: pa.Array) -> tuple[pa.Array
     )
 
 
-def find_layouts(paths: pa.Array) -> pa.Array:
-    """Return the id of the layout that each path names, or null; many files have one folder."""
-    parts = pc.split_pattern(paths, "/", max_splits=1, reverse=True)
-    folders = pc.list_element(parts, 0).dictionary_encode()
-    slashed = pc.binary_join_element_wise(folders.dictionary, "/", "")
-    return pc.struct_field(pc.extract_regex(slashed, LAYOUT), "id").take(folders.indices)
+def find_layouts(paths: pa.StringArray) -> pa.StringArray:
+    """Return the id of the layout that each path names, or null.
+
+    Files of one folder follow each other, so the pattern is searched in one path of each folder.
+    """
+    at = pc.find_substring(paths, _PREFIX).fill_null(-1).to_numpy()
+    offsets = np.frombuffer(paths.buffers()[1], np.int32)[paths.offset :][: len(paths) + 1]
+    starts = offsets[:-1] + at
+    named = np.flatnonzero((at >= 0) & (starts + _WIDTH <= offsets[1:]))
+    if not len(named):
+        return pa.nulls(len(paths), pa.string())
+    data = np.frombuffer(paths.buffers()[2], np.uint8)
+    folders = np.lib.stride_tricks.sliding_window_view(data, _WIDTH)[starts[named]]
+    is_new = np.append([True], (folders[1:] != folders[:-1]).any(axis=1))
+    ids = _extract_layouts(paths.take(pa.array(named[is_new])))
+    if ids.null_count:  # another folder of a path may have the id
+        return _extract_layouts(paths)
+    run_of = np.full(len(paths), -1)
+    run_of[named] = np.cumsum(is_new) - 1
+    return ids.take(pa.array(run_of, mask=run_of < 0))
+
+
+def _extract_layouts(paths: pa.StringArray) -> pa.StringArray:
+    return pc.struct_field(pc.extract_regex(paths, LAYOUT), "id")
 
 
 def _read_partition_value(contents: pa.Table, name: str, type_: pa.DataType) -> pa.Array:
@@ -124,7 +155,7 @@ def _read_column_stats(
         (decode_bounds(low, column.type), decode_bounds(high, column.type)),
         nulls,
         nans,
-        (contents["record_count"].combine_chunks(), live),
+        (as_array(contents["record_count"]), live),
         tight,
         exact=not is_bytes(column.type),
     )
@@ -133,7 +164,7 @@ def _read_column_stats(
 def _entries_of(contents: pa.Table, name: str, key: int) -> pa.Array:
     own = entry_name(name, key)
     if own in contents.schema.names:
-        return contents[own].combine_chunks()
+        return as_array(contents[own])
     return entries(contents[name], key)
 
 

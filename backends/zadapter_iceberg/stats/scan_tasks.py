@@ -5,7 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.scala import each
@@ -20,6 +24,41 @@ SCAN = "org.apache.iceberg.ContentScanTask"
 FILE = "org.apache.iceberg.ContentFile"
 _LIST, _SET = "java.util.List", "java.util.Set"
 DELETE_FILE = "org.apache.iceberg.DeleteFile"
+_PACKAGE = "org.apache.iceberg."
+_NO_STATS = (
+    "file_path",
+    "file_format",
+    "file_size_in_bytes",
+    "record_count",
+    "partition",
+    "key_metadata",
+    "split_offsets",
+    "sort_order_id",
+)
+"""Fields of data files that Iceberg's own scans read (``BaseScan.SCAN_COLUMNS``)."""
+
+
+class FilePlaces(NamedTuple):
+    """Which manifests list the live data files of a snapshot.
+
+    Attributes:
+        paths: Paths of the files, manifest by manifest.
+        manifests: A ``java.util.List`` of ``ManifestFile``.
+        counts: Number of live files of each of them.
+    """
+
+    paths: pa.ChunkedArray
+    manifests: JavaObject
+    counts: Sequence[int]
+
+    def find_manifests(self, paths: Iterable[str]) -> list[int] | None:
+        """Return the numbers of the manifests of some files; None: a file is missing, or twice."""
+        wanted = pa.array(set(paths), pa.string())
+        at = np.flatnonzero(pc.is_in(self.paths, wanted).to_numpy())
+        if len(at) != len(wanted):
+            return None
+        found = np.searchsorted(np.cumsum(self.counts), at, side="right")
+        return [int(number) for number in np.unique(found)]
 
 
 class Tasks:
@@ -37,6 +76,17 @@ class Tasks:
         self._snapshot_id = snapshot_id
         self._is_held = files <= MOST_HELD
         self._last: tuple[frozenset[str], JavaObject] = frozenset(), self._empty()
+        self._places: FilePlaces | None = None
+
+    def set_places(self, places: FilePlaces) -> None:
+        """Read from now on only the manifests of the files that are looked up.
+
+        Iceberg plans all files of a snapshot, of ten million in 20 core seconds. The snapshot must
+        have no row-level deletes.
+        """
+        current = self._table.currentSnapshot()
+        if not self._is_held and current is not None and current.snapshotId() == self._snapshot_id:
+            self._places = places  # scans of older snapshots have older schemas
 
     def find_tasks(self, paths: Iterable[str]) -> JavaObject:
         """Return the tasks of some live data files as a ``java.util.List``, by path.
@@ -77,13 +127,35 @@ class Tasks:
         names = self._jvm.json.readValue(
             json.dumps(list(paths)), self._jvm.class_of("java.util.HashSet")
         )
-        location = loops.chain(loops.method(SCAN, "file"), loops.method(FILE, "location"))
+        of_file = loops.method(FILE, "location")
+        location = loops.chain(loops.method(SCAN, "file"), of_file)
         contains = loops.method(_SET, "contains", "java.lang.Object").bindTo(names)
-        found = self._where(loops.chain(location, contains)) if paths else self._empty()
+        found = self._find_in_manifests(paths, loops.chain(of_file, contains))
+        if found is None:
+            found = self._where(loops.chain(location, contains)) if paths else self._empty()
         if found.size() != len(paths):
             self._refuse(paths, list(loops.map_items(found, location)))
         loops.sort(found, location)  # manifests are read in parallel
         return found
+
+    def _find_in_manifests(self, paths: frozenset[str], test: JavaObject) -> JavaObject | None:
+        """Return the tasks of some files, if few manifests list them."""
+        places = self._places
+        numbers = None if places is None else places.find_manifests(paths)
+        if places is None or numbers is None or 2 * len(numbers) > len(places.counts):
+            return None
+        jvm, table, files = self._jvm, self._table, self._empty()
+        manifests = [places.manifests.get(number) for number in numbers]
+        opened = jvm.iceberg.util.ParallelIterable(
+            jvm.list(_open_manifests(jvm, table, manifests)),
+            jvm.iceberg.util.ThreadPools.getWorkerPool(),
+        )
+        try:
+            handle = jvm.loops.where(test, jvm.loops.adding_to(files))
+            jvm.loops.for_each(opened.iterator(), handle)
+        finally:
+            opened.close()
+        return plan_files(jvm, table, files)
 
     def _refuse(self, paths: frozenset[str], found: Sequence[str]) -> NoReturn:
         twice = [path for path, count in Counter(found).items() if count > 1]
@@ -124,17 +196,32 @@ class Tasks:
         return self._jvm.root.java.util.ArrayList()
 
 
-def plan_new_files(
-    jvm: Jvm, table: JavaObject, files: Iterable[JavaObject]
+def _open_manifests(
+    jvm: Jvm, table: JavaObject, manifests: Iterable[JavaObject]
 ) -> Iterator[JavaObject]:
-    """Yield a ``FileScanTask`` for each ``DataFile`` of *files*, which no snapshot contains yet."""
-    no_deletes = jvm.root.java.lang.reflect.Array.newInstance(jvm.class_of(DELETE_FILE), 0)
-    schema = jvm.iceberg.SchemaParser.toJson(table.schema())
+    """Yield readers of the data files of manifests, without stats."""
+    io, specs, names = table.io(), table.specs(), jvm.list(_NO_STATS)
+    for manifest in manifests:
+        yield jvm.iceberg.ManifestFiles.read(manifest, io, specs).select(names)
+
+
+def plan_files(jvm: Jvm, table: JavaObject, files: JavaObject) -> JavaObject:
+    """Return a ``FileScanTask`` without deletes for each ``DataFile`` of a ``java.util.List``."""
+    loops, tasks = jvm.loops, jvm.root.java.util.ArrayList()
+    evaluator = f"{_PACKAGE}expressions.ResidualEvaluator"
+    text, no_deletes = "java.lang.String", f"[L{DELETE_FILE};"
+    task = loops.constructor(
+        f"{_PACKAGE}BaseFileScanTask", f"{_PACKAGE}DataFile", no_deletes, text, text, evaluator
+    )
     always_true = jvm.iceberg.expressions.Expressions.alwaysTrue()
     residuals = jvm.iceberg.expressions.ResidualEvaluator.unpartitioned(always_true)
-    for file in files:
-        spec = jvm.iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
-        yield jvm.iceberg.BaseFileScanTask(file, no_deletes, schema, spec, residuals)
+    schema, id_of = jvm.iceberg.SchemaParser.toJson(table.schema()), loops.method(FILE, "specId")
+    equals = loops.method("java.lang.Object", "equals", "java.lang.Object")
+    for id_ in each(jvm.root, jvm.root.java.util.HashSet(loops.map_items(files, id_of))):
+        spec = jvm.iceberg.PartitionSpecParser.toJson(table.specs().get(id_))
+        of_spec = loops.select_items(files, loops.chain(id_of, equals.bindTo(id_)))
+        tasks.addAll(loops.map_items(of_spec, loops.bind(task, 1, None, schema, spec, residuals)))
+    return tasks
 
 
 def list_planned_files(rows: Any) -> list[str]:

@@ -29,13 +29,14 @@ from zadapter_iceberg.jvm import JavaObject, Jvm
 from zadapter_iceberg.stats import row_deletes, uuid_partitions
 from zadapter_iceberg.stats.manifest_columns import (
     STATS,
+    LiveFiles,
     Manifests,
     PartitionField,
     UnreadManifestsError,
-    read_columns,
 )
-from zadapter_iceberg.stats.manifest_stats import Wanted, file_table
+from zadapter_iceberg.stats.manifest_stats import Wanted, add_no_deletes, file_table
 from zadapter_iceberg.stats.row_deletes import Deletes
+from zadapter_iceberg.stats.scan_tasks import FilePlaces
 from zadapter_iceberg.table.snapshots import Version, pin_metadata
 
 
@@ -74,7 +75,7 @@ def read_live_files(jvm: Jvm, snapshot: Snapshot, columns: Sequence[NameParts]) 
     """Return the file table of the live data files, with the manifests' stats of *columns*."""
     version: Version = snapshot.handle
     stats_columns = select_stats_columns(snapshot, columns)
-    deletes: dict[str, Deletes] = {}
+    deletes: dict[str, Deletes] | None = None
     if version.has_deletes:
         deletes = row_deletes.read_row_deletes(jvm, version.tasks.with_deletes(), version.since)
     spec = int(version.pinned.spec().specId())
@@ -82,44 +83,48 @@ def read_live_files(jvm: Jvm, snapshot: Snapshot, columns: Sequence[NameParts]) 
     def convert(contents: pa.Table) -> pa.Table:
         return file_table(contents, stats_columns, snapshot.partition, deletes, spec)
 
-    return _collect(version, stats_columns, snapshot.partition, convert)
+    read = read_manifests(version, stats_columns, snapshot.partition)
+    files = _collect(version, stats_columns, read, convert)
+    if deletes is not None:
+        return files
+    if read.counts:
+        places = FilePlaces(files["path"], read.manifests.items, read.counts)
+        version.tasks.set_places(places)
+    return add_no_deletes(files)
 
 
 def read_paths(version: Version) -> pa.ChunkedArray:
     """Return the paths of the live data files."""
-    found = _collect(version, (), {}, lambda contents: contents.select(["file_path"]))
-    return found["file_path"]
+    read = read_manifests(version, (), {})
+    return _collect(version, (), read, lambda part: part.select(["file_path"]))["file_path"]
 
 
 def _collect(
     version: Version,
     wanted: Sequence[Wanted],
-    partition: Mapping[str, pa.DataType],
+    read: LiveFiles,
     convert: Callable[[pa.Table], pa.Table],
 ) -> pa.Table:
     """Return what *convert* makes of the data files, part by part."""
     try:
-        return concat_files(map(convert, read_manifests(version, wanted, partition)))
+        return concat_files(map(convert, read))
     except UnreadManifestsError:
         return concat_files(map(convert, read_data_files(version.jvm, version, wanted)))
 
 
 def read_manifests(
     version: Version, wanted: Sequence[Wanted], partition: Mapping[str, pa.DataType]
-) -> Iterator[pa.Table]:
-    """Yield the live data files in parts, at least one, from the manifests.
+) -> LiveFiles:
+    """Return the live data files, to be read from the manifests.
 
     Args:
         version: A version of the table.
         wanted: Columns whose stats are read.
         partition: Fields of the current partition spec that are read, with the types of their
             values.
-
-    Raises:
-        UnreadManifestsError: The manifests cannot be read in bulk.
     """
     manifests = find_manifests(version, partition)
-    return read_columns(version.jvm, manifests, [column.id for column in wanted])
+    return LiveFiles(version.jvm, manifests, [column.id for column in wanted])
 
 
 def find_manifests(version: Version, partition: Mapping[str, pa.DataType]) -> Manifests:

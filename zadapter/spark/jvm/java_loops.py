@@ -58,6 +58,15 @@ class Loops:
             self._keep(key, found.asType(found.type().generic()))
         return self._kept[key]
 
+    def constructor(self, class_: str, *arguments: str) -> JavaObject:
+        """Return the handle of a public constructor."""
+        key = class_, "<init>", *arguments
+        if key not in self._kept:
+            made = self.class_of(class_).getConstructor(self._types(arguments))
+            found = self._handles.publicLookup().unreflectConstructor(made)
+            self._keep(key, found.asType(found.type().generic()))
+        return self._kept[key]
+
     def chain(self, first: JavaObject, second: JavaObject) -> JavaObject:
         """Return a handle that passes the result of *first* to *second*."""
         key = "chain", _id(first), _id(second)
@@ -168,10 +177,13 @@ class Loops:
         return objects
 
     def _reflect(self, class_: str, name: str, arguments: Sequence[str]) -> JavaObject:
-        types = self._gateway.new_array(self._jvm.java.lang.Class, len(arguments))
-        for number, argument in enumerate(arguments):
-            types[number] = self.class_of(argument)
-        return self.class_of(class_).getMethod(name, types)
+        return self.class_of(class_).getMethod(name, self._types(arguments))
+
+    def _types(self, names: Sequence[str]) -> JavaObject:
+        types = self._gateway.new_array(self._jvm.java.lang.Class, len(names))
+        for number, name in enumerate(names):
+            types[number] = self.class_of(name)
+        return types
 
     def class_of(self, name: str) -> JavaObject:
         """Return a class by its name, also of the session's added packages, or a primitive type."""
@@ -179,7 +191,7 @@ class Loops:
             self._classes[name] = self._find_class(name)
         return self._classes[name]
 
-    def compile(self, name: str, source: str) -> JavaObject:
+    def compile(self, name: str, source: str, used: JavaObject = None) -> JavaObject:
         """Return a class by its name, for loops that handles cannot express.
 
         Janino compiles it, as it compiles Spark's queries, beside the classes of the loader.
@@ -187,10 +199,12 @@ class Loops:
         Args:
             name: The class, which is known after its first use.
             source: Its source, in the language of Java 8 without lambdas.
+            used: A compiled class that the source uses; None: it uses none.
         """
         if name not in self._classes:
             compiler = self._jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(self.loader)
+            loader = self.loader if used is None else used.getClassLoader()
+            compiler.setParentClassLoader(loader)
             compiler.setSourceVersion(JAVA)
             compiler.setTargetVersion(JAVA)
             compiler.cook(source)
