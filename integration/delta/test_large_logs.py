@@ -157,6 +157,27 @@ def test_a_list_that_contradicts_the_checksum_is_read_from_the_state(
     assert file_table(spark, table).equals(told)
 
 
+@pytest.mark.parametrize("way", ["Arrow", "Spark"])
+def test_actions_that_a_reader_of_the_log_lacks_are_read_from_the_state(
+    spark, table, monkeypatch, way
+):
+    """A rewrite of the files goes on: Delta itself has them."""
+    find, frame = Checkpoint.find, LargeLog.frame
+    monkeypatch.setattr("zadapter_delta.table.large_log.LARGE", -1)
+    monkeypatch.setattr(LargeLog, "frame", lambda self: frame(self).limit(0))
+    monkeypatch.setattr(Checkpoint, "find", lambda *args: (adds[1:] for adds in find(*args)))
+    if way == "Spark":
+        monkeypatch.setattr(live_files, "find_checkpoint", lambda *_: None)
+    jvm = Jvm(spark)
+    snapshot = current(jvm, table, locate(jvm, table))
+    paths = sorted(add.path() for add in snapshot.allFiles().collectAsList())
+
+    found = live_files.LiveFiles(jvm).find_actions(snapshot, paths)
+
+    assert sorted(add.path() for add in found) == paths
+    assert len(paths) > 8
+
+
 ODD_BOUNDS = {
     "i": (1, 1.0, "1", None, True, 1 << 31, -0),
     "x": (1, 1.5, -0.0, "NaN", 1e-310, 12345678901234567890123, "1.5", float("inf")),

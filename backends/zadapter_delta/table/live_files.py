@@ -129,15 +129,20 @@ class LiveFiles:
         return [int(size) for size in json.loads(self._jvm.root.java.util.Objects.toString(sizes))]
 
     def _select_actions(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
+        """Return actions by the first reader of the log that has all of them, or by the state."""
         if self._few is not None:
             return select_paths(self._jvm, self._few, paths)
         if self._checkpoint is not None:
             with ignoring_errors():
-                return self._checkpoint.find_actions(paths)
+                found = self._checkpoint.find_actions(paths)
+                if found.size() == len(paths):
+                    return found
         names = self._jvm.frame(pa.table({"path": pa.array(paths, pa.string())}))
         if self._is_large:
             adds = self._large.frame()
-            return self._large.actions(adds.join(F.broadcast(names), "path", "left_semi"))
+            found = self._large.actions(adds.join(F.broadcast(names), "path", "left_semi"))
+            if found.size() == len(paths):
+                return found
         adds = snapshot.allFiles()
         if len(paths) < snapshot.numOfFiles():
             some = DataFrame(adds.toDF(), self._jvm.spark)
