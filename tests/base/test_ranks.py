@@ -163,7 +163,9 @@ def test_the_container_does_not_matter(wrapped):
     assert ranked.distinct.to_pylist() == ["a", "b"]
 
 
-@pytest.mark.parametrize("type_", [pa.int32(), pa.float64(), pa.string(), pa.decimal128(5, 2)])
+@pytest.mark.parametrize(
+    "type_", [pa.null(), pa.int32(), pa.float64(), pa.string(), pa.decimal128(5, 2)]
+)
 @pytest.mark.parametrize("count", [0, 3])
 def test_nulls_alone_have_no_values(type_, count):
     """Neither has an empty array."""

@@ -71,11 +71,14 @@ def rank(values: pa.Array | pa.ChunkedArray | Ranked) -> Ranked:
         array = array.dictionary_decode()
     if has_nan(array.type):
         return _rank_floats(array)
-    distinct = pc.unique(array.drop_null())
-    distinct = distinct.take(pc.sort_indices(distinct))
-    indices = pc.index_in(array, value_set=distinct)
-    ranks = pc.add(indices.cast(pa.int64()), 1).fill_null(0)
-    return Ranked(ranks.to_numpy(zero_copy_only=False), distinct)
+    if pa.types.is_null(array.type):
+        return Ranked(np.zeros(len(array), np.int64), array.slice(0, 0))
+    coded = array.dictionary_encode()
+    order = pc.sort_indices(coded.dictionary).to_numpy()
+    rank_of = np.zeros(len(order) + 1, np.int64)  # the last is that of null
+    rank_of[order] = np.arange(1, len(order) + 1)
+    ranks = rank_of[coded.indices.fill_null(len(order)).to_numpy()]
+    return Ranked(ranks, coded.dictionary.take(pa.array(order)))
 
 
 def _comparable(values: pa.Array) -> npt.NDArray[Any]:

@@ -139,6 +139,18 @@ def test_numbers_ascend_with_the_values(values):
     assert np.isfinite(found).all()
 
 
+def test_texts_are_as_far_apart_as_the_bytes_behind_their_prefix():
+    """Seven bytes count, zeros behind the end of a text, also in slices."""
+    texts = ["b", "bc", "bcdefghx", "bcdefghxy", "bé"]
+    behind = [text.encode()[1:8].ljust(7, b"\0") for text in texts]
+    expected = [float(int.from_bytes(each, "big")) for each in behind]
+
+    for type_ in (pa.string(), pa.large_string()):
+        found = numbers(pa.array(["a", *texts, "z"], type_).slice(1, len(texts)))
+
+        assert found.tolist() == expected
+
+
 def test_an_outlier_does_not_hide_the_others():
     """Beside one value that is far away, the others still have widths."""
     found = numbers(pa.array([*map(float, range(20)), 1e300]))

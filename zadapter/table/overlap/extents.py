@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +34,8 @@ _BYTES = 7
 class Extent:
     """The range of one column in each file.
 
+    What follows from the attributes is not kept, but for masks: there are ten million files.
+
     Attributes:
         evidence: The possible values.
         low: Rank of the lower bound; 0 where it is unknown, or where there is no value.
@@ -58,14 +59,14 @@ class Extent:
         """Which files may have a value that is neither null nor NaN."""
         return np.asarray(self.high != -1)
 
-    @cached_property
+    @property
     def sides(self) -> tuple[Ints, Ints]:
         """Ranks from 0 to one more than there are bounds: unknown bounds are the outermost."""
         top = len(self.number) + 1
         low = np.where(self.known, self.low, 0)
         return low, np.where(self.known, self.high, np.where(self.present, top, -1))
 
-    @cached_property
+    @property
     def widths(self) -> Floats:
         """Width of each range of known bounds, as a number; else 0."""
         found = np.zeros(len(self.low))
@@ -160,10 +161,10 @@ def positions(extent: Extent, rows: Ints) -> tuple[Ints, Ints]:
     of positions stands for a range of values with as many rows, and files that overlap in most of
     their values overlap in most positions. Unknown bounds are the outermost.
     """
-    low, high = extent.sides
+    (low, high), widths = extent.sides, extent.widths
     bounds = len(extent.number)
-    at, wide = extent.known, extent.widths > 0
-    change = _change(low, high, np.where(wide, rows / np.where(wide, extent.widths, 1), 0), bounds)
+    at, wide = extent.known, widths > 0
+    change = _change(low, high, np.where(wide, rows / np.where(wide, widths, 1), 0), bounds)
     steps = np.diff(extent.number) * np.maximum(np.cumsum(change)[1 : max(1, bounds)], 0)
     spread = np.append(np.zeros(min(1, bounds)), np.cumsum(steps))
     points = np.bincount(low[at & ~wide], rows[at & ~wide], minlength=bounds + 2)[1 : bounds + 1]
@@ -228,9 +229,7 @@ def numbers(ordered: pa.Array) -> Floats:
 
 
 def _to_floats(ordered: pa.Array) -> Floats:
-    if is_bytes(ordered.type):
-        return _of_texts(ordered.to_pylist())
-    return _floats(to_integers(ordered))
+    return _of_texts(ordered) if is_bytes(ordered.type) else _floats(to_integers(ordered))
 
 
 def _floats(values: pa.Array) -> Floats:
@@ -239,11 +238,19 @@ def _floats(values: pa.Array) -> Floats:
     return np.asarray(np.clip(plain, -_LARGEST, _LARGEST))
 
 
-def _of_texts(values: list[Any]) -> Floats:
-    texts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
-    shared = _common_prefix(texts[0], texts[-1]) if texts else 0
-    parts = (text[shared : shared + _BYTES].ljust(_BYTES, b"\0") for text in texts)
-    return np.array([int.from_bytes(part, "big") for part in parts], np.float64)
+def _of_texts(ordered: pa.Array) -> Floats:
+    if not len(ordered):
+        return np.zeros(0)
+    texts = ordered.cast(pa.large_binary())
+    _, places, data = texts.buffers()
+    offsets = np.frombuffer(places, np.int64)[texts.offset :][: len(texts) + 1]
+    shared = _common_prefix(texts[0].as_py(), texts[-1].as_py())
+    padded = np.append(np.frombuffer(data or b"", np.uint8), np.uint8(0))
+    found, ends = np.zeros(len(texts), np.int64), offsets[1:]
+    for at in range(shared, shared + _BYTES):
+        starts = offsets[:-1] + at
+        found = found << 8 | np.where(starts < ends, padded[np.minimum(starts, ends)], 0)
+    return found.astype(np.float64)
 
 
 def _common_prefix(first: bytes, last: bytes) -> int:
