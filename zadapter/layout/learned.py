@@ -16,6 +16,7 @@ Source: Z. Yang et al., Qd-tree: Learning Data Layouts for Big Data Analytics, S
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -90,6 +91,27 @@ class _Choice:
     column: int
     cut: int
     left_files: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """Cuts of one column of a node.
+
+    Attributes:
+        column: The column.
+        cuts: The cuts, in ranks.
+        rows: Number of rows on the left of each.
+        left_files: Number of files on the left of each.
+        by_chance: Rows that filters would be spared by each, if their ranges lay anywhere.
+        hulls: Lowest and highest ranks of the rows on either side of each (:func:`_hulls`).
+    """
+
+    column: int
+    cuts: Ints
+    rows: Ints
+    left_files: Ints
+    by_chance: Floats
+    hulls: Ints
 
 
 def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -> Start:
@@ -201,9 +223,15 @@ def _append_level(
     return Start(levels=levels, node=tree.node * 2 + right, budget=budget, first=first)
 
 
+def _sort(values: Ints) -> Ints:
+    """Return the stable order of numbers from 0; NumPy sorts those of 16 bits by radix."""
+    short = values.max(initial=0) <= np.iinfo(np.uint16).max
+    return np.argsort(values.astype(np.uint16) if short else values, kind="stable")
+
+
 def _rows_of(tree: Start) -> list[Ints]:
     """Return the rows of each node."""
-    order = np.argsort(tree.node, kind="stable")
+    order = _sort(tree.node)
     bounds = np.searchsorted(tree.node[order], np.arange(1, len(tree.budget)))
     return list(np.split(order, bounds))
 
@@ -244,13 +272,19 @@ def _find_best_cut(node: _Node) -> _Choice | None:
 
 
 def _best_of_columns(node: _Node, columns: Ints) -> _Choice | None:
-    tried = [_best_of_column(node, column) for column in columns.tolist()]
-    found = [choice for choice in tried if choice is not None]
-    return max(found, key=lambda choice: choice.spared) if found else None
+    found = [each for column in columns.tolist() if (each := _try_cuts(node, column)) is not None]
+    if not found:
+        return None
+    # all columns at once, since a call of NumPy takes longer than what it computes
+    missed = _weigh_misses(node.filters, [each.hulls for each in found])
+    ends = np.cumsum([len(each.cuts) for each in found])[:-1]
+    chosen = map(partial(_choose, node), found, np.split(missed, ends, axis=1))
+    return max(chosen, key=lambda choice: choice.spared)
 
 
-def _best_of_column(node: _Node, column: int) -> _Choice | None:
-    ordered = node.ranks[np.argsort(node.ranks[:, column], kind="stable")]
+def _try_cuts(node: _Node, column: int) -> _Tried | None:
+    """Return the possible cuts of a column, or None if there are none."""
+    ordered = node.ranks[_sort(node.ranks[:, column])]
     cuts = _candidates(ordered[:, column], node.filters, column)
     rows = np.searchsorted(ordered[:, column], cuts)
     share = rows / len(ordered)
@@ -260,12 +294,23 @@ def _best_of_column(node: _Node, column: int) -> _Choice | None:
     cuts, rows, left_files = cuts[fits], rows[fits], left_files[fits]
     if len(cuts) == 0:
         return None
-    missed_left, missed_right = _weigh_misses(ordered, node.filters, rows)
-    spared = rows * missed_left + (len(ordered) - rows) * missed_right
     by_chance = _expect_by_chance(ordered[:, column], node.filters, column, rows)
-    spared = (1 - LIKE) * spared + LIKE * by_chance
+    return _Tried(column, cuts, rows, left_files, by_chance, _hulls(ordered, rows))
+
+
+def _choose(node: _Node, tried: _Tried, missed: Floats) -> _Choice:
+    """Choose the best cut of a column.
+
+    Args:
+        node: The node.
+        tried: The cuts.
+        missed: Weight of the filters that miss the left and the right side of each.
+    """
+    spared = tried.rows * missed[0] + (len(node.ranks) - tried.rows) * missed[1]
+    spared = (1 - LIKE) * spared + LIKE * tried.by_chance
     best = int(np.argmax(spared))
-    return _Choice(float(spared[best]), column, int(cuts[best]), int(left_files[best]))
+    cut, left_files = int(tried.cuts[best]), int(tried.left_files[best])
+    return _Choice(float(spared[best]), tried.column, cut, left_files)
 
 
 def _candidates(values: Ints, filters: RankedFilters, column: int) -> Ints:
@@ -313,14 +358,25 @@ def _expect_by_chance(values: Ints, filters: RankedFilters, column: int, rows: I
     return np.asarray(outside * 2 * share * (1 - share) * len(values), np.float64)
 
 
-def _weigh_misses(ordered: Ints, filters: RankedFilters, rows: Ints) -> tuple[Floats, Floats]:
-    """Return the weight of the filters that miss the first *rows* rows, and the others."""
+def _hulls(ordered: Ints, rows: Ints) -> Ints:
+    """Return the lowest and the highest ranks of the first *rows* rows, and of the others.
+
+    Returns:
+        Shape (2 ends, 2 sides, cuts, columns).
+    """
     starts = np.concatenate(([0], rows))
     low = np.minimum.reduceat(np.where(ordered == 0, NO_VALUE, ordered), starts, axis=0)
     high = np.maximum.reduceat(ordered, starts, axis=0)
-    lowest = np.minimum.accumulate(low)[:-1], np.minimum.accumulate(low[::-1])[::-1][1:]
-    highest = np.maximum.accumulate(high)[:-1], np.maximum.accumulate(high[::-1])[::-1][1:]
-    hit = filters.hits(np.concatenate(lowest), np.concatenate(highest))
+    return np.array([
+        [np.minimum.accumulate(low)[:-1], np.minimum.accumulate(low[::-1])[::-1][1:]],
+        [np.maximum.accumulate(high)[:-1], np.maximum.accumulate(high[::-1])[::-1][1:]],
+    ])  # fmt: skip
+
+
+def _weigh_misses(filters: RankedFilters, hulls: Sequence[Ints]) -> Floats:
+    """Return the weight of the filters that miss each side of cuts, shape (2 sides, cuts)."""
+    low, high = np.concatenate(hulls, axis=2)
+    columns = low.shape[-1]
+    hit = filters.hits(low.reshape(-1, columns), high.reshape(-1, columns))
     weight = np.where(np.bincount(filters.filter, minlength=len(filters.weight)), filters.weight, 0)
-    missed = np.asarray(~hit @ weight, np.float64)
-    return missed[: len(rows)], missed[len(rows) :]
+    return np.asarray((~hit @ weight).reshape(low.shape[:2]), np.float64)
