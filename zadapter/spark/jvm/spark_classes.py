@@ -71,6 +71,15 @@ def with_column(rows: DataFrame, name: str, text: str) -> DataFrame:
     return DataFrame(java_rows(rows).withColumn(name, expression(spark, text)), spark)
 
 
+def with_columns(rows: DataFrame, texts: Mapping[str, str]) -> DataFrame:
+    """Return *rows* with columns of SQL expressions, by name; none sees another one."""
+    spark: Any = rows.sparkSession
+    jvm = java_classes(spark)
+    names = seq(jvm, java_list(jvm, texts))
+    columns = seq(jvm, java_list(jvm, [expression(spark, text) for text in texts.values()]))
+    return DataFrame(java_rows(rows).withColumns(names, columns), spark)
+
+
 def select_columns(rows: DataFrame, columns: Sequence[str], names: Sequence[str]) -> DataFrame:
     """Return columns of *rows* under new names.
 
