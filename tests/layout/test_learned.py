@@ -11,7 +11,7 @@ from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Range, rank_filters
 from zadapter.layout.layout import Layout
-from zadapter.layout.learned import HALF, STEADY_WEIGHT
+from zadapter.layout.learned import HALF
 
 ROWS, FILES = 20_000, 32
 NEVER = 1 << 60
@@ -190,7 +190,7 @@ def test_steady_columns_are_cut_whatever_the_filters_ask(files):
     columns = table()
     asks = [equals(0, value) for value in range(0, 1_000, 10)]
     others = [equals(1, value) for value in range(5, 1_000, 30)]
-    steady, free = (learned(columns, asks, files, weights=[w] * 3) for w in (STEADY_WEIGHT, 1.0))
+    steady, free = (learned(columns, asks, files, weights=[w] * 3) for w in (2.0, 1.0))
     in_turn = fitted(columns, files)
 
     asked, unasked = (
@@ -208,7 +208,7 @@ def test_row_groups_are_cut_by_steady_columns_that_files_are_cut_least_by():
     columns = table()
     asks = [equals(0, value) for value in range(0, 1_000, 10)]
     in_turn = fitted(columns, FILES)
-    steady = learned(columns, asks, weights=[STEADY_WEIGHT] * 3)
+    steady = learned(columns, asks, weights=[2.0] * 3)
 
     for at in range(3):
         others = [equals(at, value) for value in range(5, 1_000, 30)]
@@ -227,3 +227,32 @@ def test_weights_up_to_one_leave_the_files_to_the_filters():
     ]
 
     assert (files[0] == files[1]).all()
+
+
+def test_steady_columns_are_cut_in_proportion_to_their_weights_less_one():
+    """Filters on another column leave three of the five reserved levels to the heaviest one."""
+    columns = table(4)
+    asks = [equals(3, value) for value in range(0, 1_000, 10)]
+    weights = [1.9, 1.3, 1.3, 0.05]
+    layout = learned(columns, asks, 64, weights=weights)
+
+    shares = [
+        share_read(layout, columns, [equals(at, value) for value in range(5, 1_000, 30)])
+        for at in range(4)
+    ]
+
+    assert shares == pytest.approx([1 / 8, 1 / 2, 1 / 2, 1 / 2], rel=0.3)
+
+
+def test_equal_filters_count_as_one_of_their_weight():
+    """A log may repeat a filter or count it: the layout is the same."""
+    columns = table()
+    once = [equals(0, 500), *(within(1, low, low + 40) for low in range(0, 960, 60))]
+    counted = [replace(once[0], weight=30.0), *once[1:]]
+
+    repeated, weighed = (
+        placed(learned(columns, asks), columns)[0]
+        for asks in ([*once[:1] * 30, *once[1:]], counted)
+    )
+
+    assert (repeated == weighed).all()

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.kit.builders import fitted, placed, request
 from zadapter.base.ranks import rank
 from zadapter.layout import assign, predict
-from zadapter.layout.build import FINER, fit, pattern
+from zadapter.layout.build import FINER, fit
+from zadapter.layout.levels import pattern
 
 
 def test_weights_give_a_column_more_levels():

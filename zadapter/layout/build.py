@@ -19,7 +19,7 @@ from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout.curves import hilbert_positions, winding
 from zadapter.layout.layout import Curve, Layout, Request
 from zadapter.layout.learned import learn, steady_cuts
-from zadapter.layout.levels import Level, Start
+from zadapter.layout.levels import Level, Start, pattern
 from zadapter.layout.split import Cut, cut, divide_files
 
 TREES = frozenset({Curve.ADAPTIVE, Curve.LINEAR})
@@ -65,19 +65,6 @@ def fit(
         start = Start(levels=(), node=root_of, budget=budget, first=np.cumsum(budget) - budget)
         return grow_tree(request, ranked, tuple(roots), start, ahead)
     return _fit_grid(request, ranked, tuple(roots), root_of, budget)
-
-
-def pattern(weights: Sequence[float]) -> Iterator[int]:
-    """Yield column indices without end, evenly spread and in proportion to the weights.
-
-    With equal weights this is 0, 1, 2, …, 0, 1, 2, … (smooth weighted round-robin).
-    """
-    credit = [0.0] * len(weights)
-    while True:
-        credit = [balance + weight for balance, weight in zip(credit, weights, strict=True)]
-        best = max(range(len(weights)), key=lambda i: (round(credit[i], 9), -i))
-        credit[best] -= sum(weights)
-        yield best
 
 
 # ------------------------------------------------------------------ adaptive and linear

@@ -9,21 +9,23 @@ ask of each column counts a little by itself.
 
 Columns with a weight above 1 are steady: on the way to each file, all levels but one in six cut
 them in turn, as a layout without filters does, near the middle. So queries that no filter is like
-read about as much as of such a layout. The filters choose the order and the place of these cuts.
+read about as much as of such a layout. A column has turns in proportion to its weight less 1. The
+filters choose the order and the place of these cuts.
 
 Source: Z. Yang et al., Qd-tree: Learning Data Layouts for Big Data Analytics, SIGMOD 2020.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
 from zadapter.base.ranks import Ints, Ranked
-from zadapter.layout.filters import Filter, Floats, Mask, RankedFilters, rank_filters
+from zadapter.layout.filters import Box, Filter, Floats, Mask, RankedFilters, rank_filters
 from zadapter.layout.layout import Request
-from zadapter.layout.levels import Level, Start
+from zadapter.layout.levels import Level, Start, pattern
 from zadapter.layout.split import Cut, divide_files
 
 HALF, EVEN = 0.5, 0.75
@@ -35,10 +37,8 @@ LIKE = 0.2
 ALONE = 0.2
 """Weight of the columns of a filter by themselves. Without it, filters of other combinations of
 columns read 1.2 times what columns in turn let them read (python -m integration.bench.logs)."""
-STEADY_WEIGHT = 2.0
-"""Weight of the columns that are cut whatever the filters ask; those of others are at most 1."""
 RESERVED = 5 / 6
-"""Share of the levels above files that are reserved for them."""
+"""Share of the levels above files that are reserved for steady columns."""
 EVEN_SIDE = 0.4
 """Minimum share of the rows on each side of a cut in a layout with such columns, if there is such a
 cut. A column that is cut at its edges counts as cut, and spares filters to come nothing."""
@@ -126,7 +126,7 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
         room: Maximum number of levels.
     """
     ranks = np.stack([column.ranks for column in ranked], axis=1)
-    asked = (*request.filters, *_alone(request.filters))
+    asked = _merge([*request.filters, *_alone(request.filters)])
     filters = rank_filters(asked, request.columns, [each.distinct for each in ranked])
     depth = int(np.ceil(np.log2(start.budget.max(initial=1))))
     depth = min(depth + SPARE if depth else 0, DEEPEST, room - len(start.levels))
@@ -178,12 +178,14 @@ def _reserve(request: Request, budget: Ints) -> dict[int, Ints]:
 
     Empty if the request has no steady columns.
     """
-    steady = np.flatnonzero(np.array(request.weights) > 1)
-    if len(steady) == 0:
+    steady = np.maximum(np.array(request.weights) - 1, 0)
+    if not steady.any():
         return {}
-    levels = np.rint(np.ceil(np.log2(np.maximum(budget, 1))) * RESERVED)
-    turns = [steady[np.arange(int(count)) % len(steady)] for count in levels]
-    return {at: np.bincount(each, minlength=len(request.columns)) for at, each in enumerate(turns)}
+    levels = np.rint(np.ceil(np.log2(np.maximum(budget, 1))) * RESERVED).astype(np.int64)
+    turns = np.array([*islice(pattern(steady.tolist()), int(levels.max(initial=0)))], np.int64)
+    return {
+        at: np.bincount(turns[:count], minlength=len(steady)) for at, count in enumerate(levels)
+    }
 
 
 def _release(reserved: Mapping[int, Ints], chosen: Mapping[int, _Choice]) -> dict[int, Ints]:
@@ -205,6 +207,14 @@ def _alone(filters: Sequence[Filter]) -> Iterator[Filter]:
             alone = each.only((column,))
             if alone is not None:
                 yield replace(alone, weight=each.weight * ALONE / len(columns))
+
+
+def _merge(filters: Iterable[Filter]) -> list[Filter]:
+    """Return each of the filters once, with the weight of all that are equal."""
+    weights: dict[tuple[Box, ...], float] = {}
+    for each in filters:
+        weights[each.boxes] = weights.get(each.boxes, 0.0) + each.weight
+    return [Filter(boxes, weight) for boxes, weight in weights.items()]
 
 
 def _append_level(

@@ -4,7 +4,7 @@ Most levels compare one column. A level of a layout that was learned from filter
 another column in every node.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,3 +103,16 @@ def deduplicate_cuts(level: Mapping[str, Any]) -> dict[str, Any]:
     if 2 * len(index_of) > len(level["cuts"]):
         return written
     return written | {"cuts": list(index_of), "at": [index_of[text] for text in level["cuts"]]}
+
+
+def pattern(weights: Sequence[float]) -> Iterator[int]:
+    """Yield column indices without end, evenly spread and in proportion to the weights.
+
+    With equal weights this is 0, 1, 2, …, 0, 1, 2, … (smooth weighted round-robin).
+    """
+    credit = [0.0] * len(weights)
+    while True:
+        credit = [balance + weight for balance, weight in zip(credit, weights, strict=True)]
+        best = max(range(len(weights)), key=lambda i: (round(credit[i], 9), -i))
+        credit[best] -= sum(weights)
+        yield best

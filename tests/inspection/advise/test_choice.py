@@ -8,7 +8,14 @@ import pytest
 
 from tests.kit.builders import file_table
 from zadapter.inspection.advice import IN_TURN, STEADY
-from zadapter.inspection.advise.choice import SLACK, Judge, drift
+from zadapter.inspection.advise.choice import (
+    LEAST_WEIGHT,
+    SLACK,
+    Judge,
+    drift,
+    learn_keys,
+    steady_keys,
+)
 from zadapter.inspection.advise.judging import SampledTable
 from zadapter.layout import assign
 from zadapter.layout.build import fit
@@ -202,3 +209,28 @@ def test_cuts_are_learned_where_the_columns_are_to_stay():
     assert best.new_share < (1 + SLACK) * plain.new_share
     assert learned.row_group_share < best.row_group_share
     assert learned.new_row_group_share > plain.new_row_group_share
+
+
+def test_steady_columns_have_turns_by_the_roots_of_their_queries():
+    """Each of the three has at least half the turns of the most filtered one, and others none."""
+    weights = {("a",): 100.0, ("b",): 64.0, ("c",): 4.0, ("d",): 3.0}
+
+    keys = steady_keys(LEARNED, weights)
+
+    assert keys is not None
+    assert keys.weights == {"a": 2.0, "b": 1.8, "c": 1.5, "d": LEAST_WEIGHT}
+
+
+def test_rare_columns_are_cut_where_filters_alone_decide():
+    """A tree that is learned freely has sixteen columns; beside steady ones, eight compete."""
+    weights = {(f"c{at}",): 100.0 - at for at in range(20)}
+    asks = [within(column, 0, 9) for column in weights]
+
+    free, steady = learn_keys(asks, weights), steady_keys(asks, weights)
+
+    assert free is not None
+    assert steady is not None
+    assert list(free.weights) == [f"c{at}" for at in range(16)]
+    assert list(steady.weights) == [f"c{at}" for at in range(8)]
+    assert len(free.filters) == 16
+    assert len(steady.filters) == 8

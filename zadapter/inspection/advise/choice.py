@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,6 @@ from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Floats, Keys
 from zadapter.layout.layout import Request
-from zadapter.layout.learned import STEADY_WEIGHT
 from zadapter.planning.effect import NOISE
 from zadapter.planning.options import Options
 from zadapter.planning.relearning import ENOUGH, PART, Relearning, accumulate
@@ -58,8 +58,9 @@ REFITTED = "current keys, new cuts"
 NO_KEYS = "a filter without a column that can be a key"
 _NO_COLUMN = "a column that can be a key"
 
-MOST_COLUMNS = 8
-"""Maximum number of columns of a layout that is learned from filters."""
+MOST_COLUMNS, MOST_BESIDE_STEADY = 16, 8
+"""Maximum number of columns of a layout that is learned from filters, freely and with steady ones.
+Beside steady columns, rare ones take the free levels from columns that other queries filter."""
 
 MOST_IN_TURN = 3
 """Maximum number of columns of the layout that cuts them in turn. Of the fewer that are best for a
@@ -68,6 +69,8 @@ MOST_FILTERS = 400
 """Maximum number of filters that a layout is fitted to, and stored with."""
 LEAST_WEIGHT = 0.05
 """Minimum weight of a column of a learned layout, relative to the most filtered one."""
+LEAST_STEADY = 0.5
+"""Minimum turns of a steady column, relative to the most filtered one: of five, each gets one."""
 SLACK = 0.05
 """How much more than of the plain layout new queries may be expected to read of the steady one. Its
 columns are cut nearly as often, so a small difference is one of the parts that were left out."""
@@ -498,9 +501,11 @@ def weigh_columns(filters: Sequence[Filter], usable: Sequence[NameParts]) -> dic
     return {column: weight for column, weight in heaviest if weight > 0}
 
 
-def learn_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -> Keys | None:
-    """Return the layout that is fitted to filters; None: they use no column."""
-    columns = dict(list(weights.items())[:MOST_COLUMNS])
+def learn_keys(
+    filters: Sequence[Filter], weights: Mapping[NameParts, float], most: int = MOST_COLUMNS
+) -> Keys | None:
+    """Return the layout of so many columns that is fitted to filters; None: they use no column."""
+    columns = dict(list(weights.items())[:most])
     if not columns:
         return None
     top = max(columns.values())
@@ -518,12 +523,18 @@ def _heaviest(filters: Sequence[Filter], columns: Collection[NameParts]) -> tupl
 
 
 def steady_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -> Keys | None:
-    """Return the layout that is fitted to filters, and cuts the most filtered columns steadily."""
-    learned, plain = learn_keys(filters, weights), keys_in_turn(weights)
+    """Return the layout that is fitted to filters, and cuts the most filtered columns steadily.
+
+    Their turns are as the square roots of how often they are filtered.
+    """
+    learned, plain = learn_keys(filters, weights, MOST_BESIDE_STEADY), keys_in_turn(weights)
     if learned is None or plain is None:
         return None
     steady = {
-        name: STEADY_WEIGHT if name in plain.weights else LEAST_WEIGHT for name in learned.weights
+        name: round(1 + max(LEAST_STEADY, sqrt(weight)), 3)
+        if name in plain.weights
+        else LEAST_WEIGHT
+        for name, weight in learned.weights.items()
     }
     return replace(learned, weights=steady)
 
