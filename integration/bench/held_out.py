@@ -27,13 +27,10 @@ from zadapter.inspection.advice import IN_TURN, LEARNED, STEADY
 from zadapter.inspection.advise.choice import Judge, weigh_columns
 from zadapter.inspection.advise.judging import SampledTable
 from zadapter.layout.filters import Filter, Keys, rank_filters
-from zadapter.table import file_stats
 
 FILES = 64
 ROWS = 100_000
 """Rows that layouts are judged by, about."""
-JUDGED = 2
-"""Of so many rows one is in the sample that layouts are chosen by."""
 CHOSEN = "by=auto"
 HAND_PICKED = "hand-picked"
 CONTENDERS = (IN_TURN, STEADY, LEARNED, CHOSEN)
@@ -97,25 +94,6 @@ def kept(path: Path) -> logs.Case:
     )
 
 
-def unwritten(case: logs.Case) -> SampledTable:
-    """Return a sample of a case's rows, as a table of one file that has no bounds."""
-    rows = len(case.ranks)
-    some = pa.array(np.arange(0, rows, JUDGED))
-    one = [["file"], [None], [1 << 30], [rows], [None], [{}], [{}]]
-    schema = file_stats.schema({}, {})
-    files = pa.table([pa.array(v, f.type) for v, f in zip(one, schema, strict=True)], schema=schema)
-    return SampledTable(
-        columns=case.columns,
-        values=tuple(each.take(some) for each in case.values),
-        files=files,
-        roots=((),),
-        root_of=np.zeros(len(some), np.int64),
-        budget=np.array([FILES]),
-        target_file_size=1 << 24,
-        partition=frozenset(),
-    )
-
-
 def compared(case: logs.Case, table: SampledTable, split: Split) -> dict[str, np.ndarray]:
     """Return what the asked filters read of each contender, by file and by row group."""
     older = [each for template, each in case.older if template in split.known]
@@ -134,7 +112,7 @@ def print_splits(cases: dict[str, logs.Case], kinds: Sequence[str]) -> None:
     """Print each split, and the means over the tables."""
     ratios: dict[tuple[str, str], list[list[np.ndarray]]] = {}
     for name, case in cases.items():
-        table = unwritten(case)
+        table = logs.unwritten(case, FILES)
         here: dict[tuple[str, str], list[np.ndarray]] = {}
         for split in splits(case.templates.tolist()):
             read = compared(case, table, split) if split.kind in kinds else {}

@@ -27,11 +27,9 @@ from integration.bench.tables.logs import LOGS, NEWER, OLDER, SELECTIVE
 from integration.bench.tables.workloads import WORKLOADS
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
-from zadapter.inspection.advise.choice import (
-    MOST_COLUMNS,
-    learn_keys,
-    weigh_columns,
-)
+from zadapter.inspection.advise.choice import Judge, weigh_columns
+from zadapter.inspection.advise.columns import MOST_COLUMNS
+from zadapter.inspection.advise.judging import SampledTable
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, RankedFilters, rank_filters
@@ -40,6 +38,7 @@ from zadapter.layout.predict import Boxes, shares_by_filter
 from zadapter.planning.options import ROW_GROUPS
 from zadapter.predicates.boxes import boxes
 from zadapter.spark.where import condition
+from zadapter.table import file_stats
 
 ROWS = 300_000
 A_FILE = 400
@@ -50,6 +49,8 @@ MOST_IN_TURN = 4
 """Maximum number of columns of a layout that cuts them in turn."""
 SPLITS = 4
 """Number of draws of the templates to learn from."""
+JUDGED = 2
+"""Of so many rows one is in the sample that layouts are chosen by."""
 AT_ONCE = 40
 """Number of filters whose rows one job counts."""
 BOUND = "rows that match"
@@ -111,7 +112,7 @@ class Case:
         leaf = assign.leaves(layout, [self.values[n] for n in at], np.zeros(rows, np.int64))
         file = assign.files(layout, leaf, np.arange(rows))
         group = assign.row_groups(layout, leaf, file, np.full(layout.files, ROW_GROUPS))
-        return np.stack([self._read(file, self.asked), self._read(group, self.asked)])
+        return np.stack([self.read(file, self.asked), self.read(group, self.asked)])
 
     def level_by_level(self, older: Sequence[Filter], files: int) -> Floats:
         """Return these shares of a tree with one column a level, each node cut at its median.
@@ -123,12 +124,13 @@ class Case:
         for count in (files, ROW_GROUPS):
             for _ in range(round(np.log2(count))):
                 tried = [_halved(node, self.ranks[:, at]) for at in np.unique(asked.column)]
-                read = [self._read(each, asked, SOME) @ asked.weight for each in tried]
+                read = [self.read(each, asked, SOME) @ asked.weight for each in tried]
                 node = tried[int(np.argmin(read))]
-            shares.append(self._read(node, self.asked))
+            shares.append(self.read(node, self.asked))
         return np.stack(shares)
 
-    def _read(self, part_of: Ints, asked: RankedFilters, step: int = 1) -> Floats:
+    def read(self, part_of: Ints, asked: RankedFilters, step: int = 1) -> Floats:
+        """Return the share of the rows that filters read of some parts, from one row in *step*."""
         part_of, ranks = part_of[::step], self.ranks[::step]
         parts = int(part_of.max()) + 1
         low = np.full((parts, len(self.columns)), np.iinfo(np.int64).max)
@@ -203,6 +205,32 @@ def columns_in_turn(weights):
     return [Keys(dict.fromkeys(names[: n + 1], 1.0)) for n in range(len(names))]
 
 
+def unwritten(case: Case, files: int) -> SampledTable:
+    """Return a sample of a case's rows, as a table of one file that has no bounds."""
+    rows = len(case.ranks)
+    some = pa.array(np.arange(0, rows, JUDGED))
+    one = [["file"], [None], [1 << 30], [rows], [None], [{}], [{}]]
+    schema = file_stats.schema({}, {})
+    held = pa.table([pa.array(v, f.type) for v, f in zip(one, schema, strict=True)], schema=schema)
+    return SampledTable(
+        columns=case.columns,
+        values=tuple(each.take(some) for each in case.values),
+        files=held,
+        roots=((),),
+        root_of=np.zeros(len(some), np.int64),
+        budget=np.array([files]),
+        target_file_size=1 << 24,
+        partition=frozenset(),
+    )
+
+
+def learned_keys(case: Case, older: Sequence[Filter], files: int) -> Keys:
+    """Return the layout that is learned from filters without any columns that are steady."""
+    keys = Judge(unwritten(case, files), older, older, case.columns).learn(older)
+    assert keys is not None
+    return keys
+
+
 def contenders(case, older, files):
     """Return the shares that filters read of each contender's layouts; the best layout counts."""
     weights = weigh_columns(older, case.columns)
@@ -217,7 +245,7 @@ def contenders(case, older, files):
         "sorted by the best column": [(keys, "linear") for keys in single],
         "zorder, best columns": [(keys, "zorder") for keys in several],
         "hilbert, best columns": [(keys, "hilbert") for keys in several],
-        "learned": [(learn_keys(older, weights), "adaptive")],
+        "learned": [(learned_keys(case, older, files), "adaptive")],
     }
     found = {
         name: [case.shares(keys, curve, files) for keys, curve in tried]

@@ -13,7 +13,6 @@ from zadapter.inspection.advise.choice import (
     SLACK,
     Judge,
     drift,
-    learn_keys,
     steady_keys,
 )
 from zadapter.inspection.advise.judging import SampledTable
@@ -219,18 +218,3 @@ def test_steady_columns_have_turns_by_the_roots_of_their_queries():
 
     assert keys is not None
     assert keys.weights == {"a": 2.0, "b": 1.8, "c": 1.5, "d": LEAST_WEIGHT}
-
-
-def test_rare_columns_are_cut_where_filters_alone_decide():
-    """A tree that is learned freely has sixteen columns; beside steady ones, eight compete."""
-    weights = {(f"c{at}",): 100.0 - at for at in range(20)}
-    asks = [within(column, 0, 9) for column in weights]
-
-    free, steady = learn_keys(asks, weights), steady_keys(asks, weights)
-
-    assert free is not None
-    assert steady is not None
-    assert list(free.weights) == [f"c{at}" for at in range(16)]
-    assert list(steady.weights) == [f"c{at}" for at in range(8)]
-    assert len(free.filters) == 16
-    assert len(steady.filters) == 8

@@ -27,6 +27,7 @@ from zadapter.inspection.advice import (
     QueryEffect,
 )
 from zadapter.inspection.advise.bloom_filter_advice import bloom_filters, find_points
+from zadapter.inspection.advise.columns import MOST_COLUMNS, choose_columns
 from zadapter.inspection.advise.joined_ranges import bound_joins
 from zadapter.inspection.advise.judging import SampledTable, mean_share, sample_table
 from zadapter.inspection.advise.new_queries import (
@@ -57,10 +58,6 @@ TODAY = "as it is"
 REFITTED = "current keys, new cuts"
 NO_KEYS = "a filter without a column that can be a key"
 _NO_COLUMN = "a column that can be a key"
-
-MOST_COLUMNS, MOST_BESIDE_STEADY = 16, 8
-"""Maximum number of columns of a layout that is learned from filters, freely and with steady ones.
-Beside steady columns, rare ones take the free levels from columns that other queries filter."""
 
 MOST_IN_TURN = 3
 """Maximum number of columns of the layout that cuts them in turn. Of the fewer that are best for a
@@ -399,8 +396,16 @@ class Judge:
             **{name: _leave_out(keys) for name, keys in self.given.items()},
             IN_TURN: lambda known, _: keys_in_turn(weigh_columns(known, self.usable)),
             STEADY: lambda known, _: steady_keys(known, weigh_columns(known, self.usable)),
-            LEARNED: lambda known, _: learn_keys(known, weigh_columns(known, self.usable)),
+            LEARNED: lambda known, _: self.learn(known),
         }
+
+    def learn(self, known: Sequence[Filter]) -> Keys | None:
+        """Return the layout that is learned from filters alone; None: they use no column."""
+
+        def fit(weights: Mapping[NameParts, float]) -> Keys | None:
+            return learn_keys(known, weights)
+
+        return fit(choose_columns(self.table, known, weigh_columns(known, self.usable), fit))
 
     @cached_property
     def _expected(self) -> dict[str, Read]:
@@ -501,17 +506,14 @@ def weigh_columns(filters: Sequence[Filter], usable: Sequence[NameParts]) -> dic
     return {column: weight for column, weight in heaviest if weight > 0}
 
 
-def learn_keys(
-    filters: Sequence[Filter], weights: Mapping[NameParts, float], most: int = MOST_COLUMNS
-) -> Keys | None:
-    """Return the layout of so many columns that is fitted to filters; None: they use no column."""
-    columns = dict(list(weights.items())[:most])
-    if not columns:
+def learn_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -> Keys | None:
+    """Return the layout of some columns that is fitted to filters; None: they use no column."""
+    if not weights:
         return None
-    top = max(columns.values())
+    top = max(weights.values())
     return Keys(
-        {join(c): round(max(weight / top, LEAST_WEIGHT), 3) for c, weight in columns.items()},
-        _heaviest(filters, columns),
+        {join(c): round(max(weight / top, LEAST_WEIGHT), 3) for c, weight in weights.items()},
+        _heaviest(filters, weights),
     )
 
 
@@ -527,7 +529,8 @@ def steady_keys(filters: Sequence[Filter], weights: Mapping[NameParts, float]) -
 
     Their turns are as the square roots of how often they are filtered.
     """
-    learned, plain = learn_keys(filters, weights, MOST_BESIDE_STEADY), keys_in_turn(weights)
+    most = dict(list(weights.items())[:MOST_COLUMNS])
+    learned, plain = learn_keys(filters, most), keys_in_turn(weights)
     if learned is None or plain is None:
         return None
     steady = {

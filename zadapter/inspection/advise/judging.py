@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.backend.contract import Backend
-from zadapter.base.names import NameParts, join, leaves
+from zadapter.base.names import NameParts, join, leaves, split
 from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, Mask, rank_filters
-from zadapter.layout.layout import Request
+from zadapter.layout.layout import Layout, Request
 from zadapter.layout.predict import (
     BOXES,
     Boxes,
@@ -189,20 +189,26 @@ class SampledTable:
         nulls = pc.if_else(pc.is_null(held), pa.array(row_counts(files)), 0)
         return pa.StructArray.from_arrays([held, held, nulls], ["min", "max", "nulls"])
 
-    def divide_rows(self, keys: Keys) -> "tuple[Divided, Divided]":
-        """Return the rows as files of a layout would divide them, and as their row groups would."""
-        columns = {join(column): at for at, column in enumerate(self.columns)}
-        at = [columns[name] for name in keys.weights]
+    def fit_layout(self, keys: Keys) -> Layout:
+        """Return a layout, fitted to the rows."""
+        columns = [split(name) for name in keys.weights]
         request = Request(
-            columns=tuple(self.columns[number] for number in at),
+            columns=tuple(columns),
             weights=tuple(keys.weights.values()),
             target_file_size=self.target_file_size,
             row_groups=ROW_GROUPS,
             filters=keys.filters,
         )
-        sample = [self._ranked[number] for number in at]
-        layout = fit(request, sample, self.roots, self.root_of, self.budget.tolist())
-        leaf = assign.leaves(layout, sample, self.root_of)
+        sample = self._ranked_of(columns)
+        return fit(request, sample, self.roots, self.root_of, self.budget.tolist())
+
+    def _ranked_of(self, columns: Sequence[NameParts]) -> list[Ranked]:
+        return [self._ranked[self.columns.index(column)] for column in columns]
+
+    def divide_rows(self, keys: Keys) -> "tuple[Divided, Divided]":
+        """Return the rows as files of a layout would divide them, and as their row groups would."""
+        layout = self.fit_layout(keys)
+        leaf = assign.leaves(layout, self._ranked_of(layout.request.columns), self.root_of)
         file = assign.files(layout, leaf, np.arange(len(leaf)))
         per_file = np.full(layout.files, ROW_GROUPS)
         group = assign.row_groups(layout, leaf, file, per_file)
