@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from zadapter.inspection.advise.choice import steady_keys, weigh_columns
 from zadapter.inspection.advise.judging import Divided, SampledTable
-from zadapter.inspection.advise.regret import newer, regret
+from zadapter.inspection.advise.regret import regret, weigh_newer
 from zadapter.inspection.query_log import SLICES
 from zadapter.layout.filters import Filter, Floats, Keys, Range
 from zadapter.planning.effect import NOISE
@@ -181,7 +181,7 @@ def by_regret(game: Game, present: Keys, night: int) -> Keys | None:
     filters, weights = game.log(night)
     if regret(game.rows, present, filters, weights, learned) < ENOUGH:
         return None
-    return learned([each for each in newer(filters, weights) if each.weight > 0])
+    return learned([each for each in weigh_newer(filters, weights) if each.weight > 0])
 
 
 POLICIES = {"never": never, "every night": nightly, "if better": greedy, "by regret": by_regret}
