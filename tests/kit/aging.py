@@ -42,14 +42,16 @@ def box(rows):
     return rows.min(axis=0), rows.max(axis=0)
 
 
-def table_of(files):
-    """Return the file table of *files*."""
+def table_of(files, a_group=0):
+    """Return the file table of *files*, each row group of which takes *a_group* bytes by itself."""
     lows, highs = zip(*(box(file.rows) for file in files), strict=True)
-    rows = [len(file.rows) for file in files]
+    rows, groups = (
+        [*map(len, each)] for each in zip(*((f.rows, f.groups) for f in files), strict=True)
+    )
     none = pa.array(np.zeros(len(files), np.int64))
     return file_table(
         [str(number) for number in range(len(files))],
-        sizes=np.array(rows) * A_ROW,
+        sizes=np.array(rows) * A_ROW + np.array(groups) * a_group,
         rows=rows,
         layouts=[file.layout for file in files],
         stats={
@@ -71,12 +73,14 @@ class Aging:
         files: The live files.
         appended: Rows that came in after the first fit.
         written: Rows that maintenance wrote.
+        a_group: Bytes that a row group takes by itself.
     """
 
     a_file: int
     files: list[File] = field(default_factory=list)
     appended: int = 0
     written: int = 0
+    a_group: int = 0
 
     @property
     def request(self):
@@ -131,7 +135,8 @@ class Aging:
 
     def planned(self, **limits):
         """Return what the product would rewrite."""
-        return maintenance(table_of(self.files), self.request, [], Limits(**LIMITS | limits))
+        files = table_of(self.files, self.a_group)
+        return maintenance(files, self.request, [], Limits(**LIMITS | limits))
 
     def maintain(self, **limits):
         """Do what the product would, and return it."""
@@ -163,14 +168,19 @@ class Aging:
         """Return what filters read, by file, by row group and as a cost, x a fresh fit.
 
         Returns:
-            Beside the fit that the product makes, then beside one of as many files and row groups.
+            Beside the fit that the product makes, then beside one of as many files and row groups;
+            and files, and bytes, x the first of these.
         """
-        asked = filters(self.rows)
-        now, fresh, fine = (
-            cost(files, asked, self.a_file)
-            for files in (self.files, self.anew(self.rows), self.as_fine())
-        )
-        return np.concatenate([now / fresh, now / fine])
+        asked, fits = filters(self.rows), (self.files, self.anew(self.rows), self.as_fine())
+        now, fresh, fine = (cost(files, asked, self.a_file) for files in fits)
+        sizes = [table_of(files, self.a_group)["size"] for files in fits[:2]]
+        files, size = ([of(each) for each in sizes] for of in (len, total))
+        return np.concatenate([now / fresh, now / fine, [files[0] / files[1], size[0] / size[1]]])
+
+
+def total(sizes):
+    """Return the sum of a column."""
+    return sizes.to_numpy().sum()
 
 
 def drawn(rows, files):
@@ -228,14 +238,16 @@ def arrivals(kind, random, rows, day, days):
     return keys
 
 
-def aged(kind, *, a_file, files, days, a_day, seed, job=None):
+def aged(kind, *, a_file, files, days, a_day, seed, job=None, a_group=0):
     """Age a table of *files* files by *a_day* files a day, with jobs of at most *job* files.
 
+    A row group takes *a_group* bytes by itself.
+
     Returns:
-        The table; what filters read beside fresh fits, shape (days, 6); the numbers of runs.
+        The table; what filters read beside fresh fits, shape (days, 8); the numbers of runs.
     """
     random = np.random.default_rng(seed)
-    table = Aging(a_file)
+    table = Aging(a_file, a_group=a_group)
     rows = arrivals(kind, random, files * a_file, -1, days)
     limits = {} if job is None else {"job_bytes": int(job * a_file * A_ROW)}
     if job is None:
@@ -256,7 +268,7 @@ def aged(kind, *, a_file, files, days, a_day, seed, job=None):
 
 
 KINDS = "stationary", "skewed", "time", "drifting"
-SETTINGS = {"16": (38, 16, 1.6), "64": (64, 64, 1.28)}
+SETTINGS = {"16": (38, 16, 1.6), "64": (64, 64, 1.28), "small": (16, 64, 0.32)}
 """Files, days and files a day."""
 
 
@@ -264,24 +276,25 @@ def main():
     """Print what filters read, mean and worst, of tables that age."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--kinds", nargs="+", default=KINDS)
-    parser.add_argument("--appends", nargs="+", default=[*SETTINGS], choices=[*SETTINGS])
+    parser.add_argument("--appends", nargs="+", default=["16", "64"], choices=[*SETTINGS])
     parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4, 5])
     parser.add_argument("--rows", type=int, default=2_000, help="rows of a file")
+    parser.add_argument("--group", type=int, default=0, help="bytes of a row group by itself")
     parser.add_argument("--job", type=float, help="maximum files of a job; without it all files")
     asked = parser.parse_args()
     print(
         "appends kind seed | mean: file group cost | worst: file group cost | mean beside as many "
-        "files and row groups: file group cost | written | files x fresh | runs"
+        "files and row groups: file group cost | written | x fresh: files in the end, files, bytes "
+        "| runs"
     )
     for appends, kind, seed in product(asked.appends, asked.kinds, asked.seeds):
         files, days, a_day = SETTINGS[appends]
-        table, shares, runs = aged(
-            kind, a_file=asked.rows, files=files, days=days, a_day=a_day, seed=seed, job=asked.job
-        )
+        sizes = {"a_file": asked.rows, "files": files, "days": days, "a_day": a_day}
+        table, shares, runs = aged(kind, **sizes, seed=seed, job=asked.job, a_group=asked.group)
         mean, worst = shares.mean(0), shares.max(0)
-        figures = [" ".join(f"{x:.2f}" for x in each) for each in (mean[:3], worst[:3], mean[3:])]
+        figures = [" ".join(f"{x:.2f}" for x in each) for each in (mean[:3], worst[:3], mean[3:6])]
         figures += [f"{table.written / table.appended:.2f}"]
-        figures += [f"{len(table.files) / (len(table.rows) / table.a_file):.2f}", str(max(runs))]
+        figures += [" ".join(f"{x:.2f}" for x in (shares[-1, 6], *mean[6:])), str(max(runs))]
         print(appends, kind, seed, "|", " | ".join(figures), flush=True)
 
 
