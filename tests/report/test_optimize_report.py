@@ -290,3 +290,15 @@ def test_a_report_names_earlier_runs_that_did_not_end():
     assert f"earlier runs   {line}" in str(found)
     assert f"earlier runs   {line}" in str(done)
     assert line in found.to_dict()["earlier_runs"]
+
+
+def test_a_report_says_that_the_rows_take_more_bytes():
+    """Small row groups of a wide table compress less, which nobody should find out alone."""
+    grown = replace(REPORT, bytes_added=REPORT.bytes_removed * 2)
+    for text in (str(grown), grown.summary().outcome):
+        assert "the rows take 2.0 x the bytes" in text
+        assert "row_groups=" in text
+    assert "x the bytes" not in str(REPORT)
+    assert "x the bytes" not in REPORT.summary().outcome
+    compacted = replace(grown, plan=replace(PLAN, columns=()))
+    assert "x the bytes" not in str(compacted)

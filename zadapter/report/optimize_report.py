@@ -143,7 +143,8 @@ class Report(WriteResult):
         if self.plan.nothing_to_do:
             return facts
         facts["files"] = plan_text.describe_files(self.plan, self.files_removed, self.files_added)
-        facts["bytes"] = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
+        sizes = f"{show(self.bytes_removed)} -> {show(self.bytes_added)}"
+        facts["bytes"] = "; ".join(filter(None, (sizes, self._growth)))
         facts["rows"] = f"{self.rows_added:,}"
         facts.pop("note", None)
         if self.plan.columns:
@@ -164,6 +165,12 @@ class Report(WriteResult):
         return facts
 
     @property
+    def _growth(self) -> str:
+        if not self.plan.columns:
+            return ""
+        return plan_text.describe_growth(self.bytes_removed, self.bytes_added)
+
+    @property
     def _not_started(self) -> str:
         return f"{self.jobs_left} jobs, in the time of this call"
 
@@ -177,6 +184,7 @@ class Report(WriteResult):
         outcome += [f"not started: {self._not_started}"] if self.jobs_left else []
         outcome += [f"not rewritten: {abridge(self.stale, '; ')}"] if self.stale else []
         outcome += [] if plan.prices is None else [f"price {show_sum(self.price)}"]
+        outcome += [self._growth] if self._growth else []
         read = plan_text.describe_file_shares(plan, self.share_after) if plan.columns else ""
         return Summary(
             files=plan_text.describe_files(plan, self.files_removed, self.files_added),

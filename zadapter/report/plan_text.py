@@ -24,6 +24,12 @@ _LEAST = 0.001
 _AS_MUCH = "filters read about as much as before"
 _HALF = 2
 """A rewrite joins files if it writes at most one for this number of files."""
+GROWTH = 1.25
+"""How many times larger than the replaced files the written ones may be without a word."""
+_GROWN = (
+    "since columns compress less in a new order and in small row groups; a larger "
+    "target_file_size= or fewer row_groups= make them smaller, and skip less"
+)
 
 
 class Summary(NamedTuple):
@@ -222,6 +228,20 @@ def describe_constant(alike: Sequence[str], columns: Sequence[str]) -> str:
             "choose other key columns"
         )
     return f"all rows have the same value of {names}, or null; leave it out of the key columns"
+
+
+def describe_growth(before: int, after: int) -> str:
+    """Explain why a rewrite by keys has made the files larger; empty: it has not.
+
+    >>> describe_growth(8_000_000, 9_000_000)
+    ''
+    >>> describe_growth(8_000_000, 16_000_000)
+    'the rows take 2.0 x the bytes, since columns compress less in a new order and in small row \
+groups; a larger target_file_size= or fewer row_groups= make them smaller, and skip less'
+    """
+    if after <= GROWTH * before:
+        return ""
+    return f"the rows take {after / max(before, 1):.1f} x the bytes, {_GROWN}"
 
 
 def describe_effect(

@@ -15,7 +15,7 @@ from zadapter.inspection.advise.choice import (
     drift,
     steady_keys,
 )
-from zadapter.inspection.advise.judging import SampledTable
+from zadapter.inspection.advise.judging import SampledRowGroups, SampledTable
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Range
@@ -146,6 +146,22 @@ def test_thin_logs_get_the_most_filtered_columns(log):
 
     assert best.name == found[0].name == IN_TURN
     assert {each.new_share for each in found} == {None}
+
+
+def test_a_layout_that_loses_by_row_group_is_not_advised():
+    """Files hold all values of a, and each of their row groups one: no 512 row groups do better."""
+    points = [within(A, value, value) for value in range(0, 1_000, 25)]
+    ones = pa.array(np.arange(1_000), pa.int64())
+    groups = file_table([*map(str, range(1_000))], rows=[ROWS // 1_000] * 1_000,
+                        stats={"a": (ones, ones, pa.array([0] * 1_000, pa.int64()))})  # fmt: skip
+    files = scattered()
+    sorted_inside = replace(files, row_groups=SampledRowGroups(files.files, groups))
+    _, best = Judge(files, points, points, [A]).rank_layouts()
+    assert best.candidate.name == IN_TURN
+    judge = Judge(sorted_inside, points, points, [A])
+    found, best = judge.rank_layouts()
+    assert best is judge.current
+    assert found[0].candidate.share < best.candidate.share / 10
 
 
 def test_a_layout_that_new_queries_lose_by_is_not_advised():

@@ -321,15 +321,21 @@ class Judge:
         fitted = {name: fit(self.train, ()) for name, fit in self._fittings.items()}
         found = [self.judge_layout(name, keys) for name, keys in fitted.items() if keys is not None]
         [plain] = [each for each in found if each.candidate.name == IN_TURN]
-        least = self.current.candidate.share * (1 - NOISE)
         useful = [
             each
             for each in sorted(found, key=lambda each: each.candidate.row_group_share or 0.0)
-            if each.candidate.share < least and not self._is_risk(each, plain)
+            if self._reads_less(each.candidate) and not self._is_risk(each, plain)
         ]
         others = [each for each in found if each not in useful]
         others.sort(key=lambda each: each.candidate.row_group_share or 0.0)
         return [*useful, *others], useful[0] if useful else self.current
+
+    def _reads_less(self, candidate: Candidate) -> bool:
+        """Return whether queries read less of a layout by file, and not more by row group."""
+        now, groups = self.current.candidate, candidate.row_group_share
+        most = None if now.row_group_share is None else now.row_group_share * (1 + NOISE)
+        is_worse_within = groups is not None and most is not None and groups > most
+        return candidate.share < now.share * (1 - NOISE) and not is_worse_within
 
     def _is_risk(self, judged: _Judged, plain: _Judged) -> bool:
         """Return whether queries to come may read more of a layout than of the plain one."""
