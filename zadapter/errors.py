@@ -7,6 +7,7 @@ ZadapterError
 │   └── MissingBackendError          install the missing package
 ├── SessionError                     fix the Spark session, the jars or Java
 ├── UnsupportedError                 change the table's features
+│   ├── ProtectedFilesError          nothing; or change what the message names
 │   └── MissingStatsError            pass collect_stats=True, or choose other key columns
 ├── ConflictError                    nothing was committed; retry
 │   ├── StaleRewriteError            plan again; the input files are gone
@@ -123,6 +124,10 @@ class UnsupportedError(ZadapterError):
     def __init__(self, message: str, *, table_format: str | None = None) -> None:
         self.table_format = table_format
         super().__init__(message)
+
+
+class ProtectedFilesError(UnsupportedError):
+    """The table itself keeps all of its files, since others may need them; none was deleted."""
 
 
 class MissingStatsError(UnsupportedError):

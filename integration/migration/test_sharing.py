@@ -27,7 +27,7 @@ def shared(lakes, spark, request):
     said = AT_ONCE if format_ == "delta" else {}
     table = lakes.make(format_, rows, "p", files=4, **said)
     report = lakes.migrate(format_, table, to, mode="in_place")
-    assert report.notes
+    assert "maintain leaves out the clean-up" in " ".join(report.notes)
     return format_, table, to, report.target, texts(rows.toArrow())
 
 
@@ -96,6 +96,29 @@ def test_a_clean_up_of_the_new_table_leaves_the_old_one_whole(lakes, shared):
 
     assert lakes.read(format_, table) == rows
     assert texts(lakes.load(format_, table).toArrow()) == rows
+
+
+@pytest.mark.parametrize("shared", [PAIRS[0], *slow(*PAIRS[1:])], indirect=True)
+def test_nightly_clean_ups_are_left_out_with_a_remark(lakes, shared):
+    """Nothing has failed, and the next nights say the same; a dry run does, too."""
+    format_, table, to, target, rows = shared
+    protected = {table, target} if to == "iceberg" else {table}
+    entries = [{"match": table, "format": format_}, {"match": target, "format": to}]
+    keep = {"versions": "7d", "orphans": "7d"}
+    lake = {"defaults": {"by": ["id"], "keep": keep}, "tables": entries}
+    rewrite(lakes, format_, table)
+
+    for dry_run in (True, False, False):
+        report = zadapter.maintain(lake, dry_run=dry_run, spark=lakes.spark)
+
+        assert report.failed == ()
+        assert len(report.lines) == 2
+        for line in report.lines:
+            is_left_out = "clean-up left out: " in (line.remark or "")
+            assert (line.error, is_left_out) == (None, line.table in protected)
+        assert {step.step for table in protected for step in report.cleaned[table]} == {"left out"}
+    assert lakes.read(to, target) == rows
+    assert lakes.read(format_, table) == rows
 
 
 @pytest.mark.slow

@@ -5,11 +5,12 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from zadapter.errors import UnsupportedError, UsageError
+from zadapter.errors import ProtectedFilesError, UnsupportedError, UsageError
 from zadapter.lake import limits
 from zadapter.lake.limits import (
     find_early,
     find_nested,
+    find_protection,
     find_refusal,
     find_stranger,
     parse_interval,
@@ -57,13 +58,45 @@ def test_delta_keeps_files_as_long_as_its_property_says(keep, properties, is_ref
         (Keep(versions=DAY, orphans=DAY - timedelta(seconds=1)), {}, "at least 24h"),
         (Keep(versions=timedelta(0), orphans=DAY), {}, None),
         (Keep(orphans=DAY), {"identifier": None}, "take no paths"),
-        (Keep(versions=DAY), {"gc.enabled": "False"}, "gc.enabled is false"),
     ],
 )
 def test_iceberg_keeps_what_others_may_need(keep, table, reason):
     found = find_refusal(snapshot("iceberg", **table), keep)
 
     assert found is reason is None or reason in found
+
+
+@pytest.mark.parametrize(
+    ("table", "end"),
+    [
+        (snapshot("iceberg", **{"gc.enabled": "False"}), "once none does, set it to true"),
+        (snapshot("delta", **{KEPT: "interval 36500 days"}), "set it to a shorter time"),
+    ],
+)
+def test_a_table_that_keeps_all_files_is_no_mistake(table, end):
+    """Its rewrite is not refused, and no clean-up begins; a mistake in ``keep`` is still one."""
+    check(Keep(versions=7 * DAY), table, owns_folder=False)
+    with pytest.raises(ProtectedFilesError, match=end):
+        limits.check_unprotected(table)
+    with pytest.raises(UsageError):
+        check(Keep(versions=-DAY), table)
+
+
+@pytest.mark.parametrize(
+    ("format_", "properties"),
+    [
+        ("iceberg", {}),
+        ("iceberg", {"gc.enabled": "true"}),
+        ("delta", {}),
+        ("delta", {KEPT: "interval 60 days"}),
+        ("delta", {KEPT: "what only Delta can read"}),
+        ("delta", {"gc.enabled": "false"}),
+        ("parquet", {"gc.enabled": "false"}),
+    ],
+)
+def test_other_tables_do_not_keep_all_files(format_, properties):
+    """Two times that contradict each other are a mistake, which someone has to mend."""
+    assert find_protection(snapshot(format_, **properties)) is None
 
 
 def test_orphans_alone_are_refused_where_older_versions_would_go_too():

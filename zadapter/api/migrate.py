@@ -53,6 +53,11 @@ from zadapter.table.file_stats import total, totals
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.spec import check
 
+_LEFT_OUT = (
+    "maintain leaves out the clean-up of a table that has such a setting, until you drop one of "
+    "the two tables and take back the setting of the other"
+)
+
 
 @translates_errors
 def migrate(  # noqa: PLR0913 - the public call, all by keyword
@@ -266,7 +271,7 @@ def _create(
             carried = adopt_files(transfer, pending, adoptable)
         facts = totals(part.staged.files for part in carried)
         step.note(**facts)
-    notes = () if adoptable is None else (context.source.protect(transfer.snapshot),)
+    notes = () if adoptable is None else (context.source.protect(transfer.snapshot), _LEFT_OUT)
     change = build_load(
         pending,
         [part.staged for part in carried],

@@ -18,9 +18,9 @@ from zadapter.base.outcome import sending
 from zadapter.base.printable import printable
 from zadapter.base.secrets import mask_secrets
 from zadapter.base.translate_errors import root_cause, texts, translate_errors
-from zadapter.errors import EngineError, UnsupportedError
+from zadapter.errors import EngineError, ProtectedFilesError, UnsupportedError
 from zadapter.lake import limits
-from zadapter.lake.limits import HOUR, REFUSED_BY_DELTA, longest
+from zadapter.lake.limits import EVER, HOUR, REFUSED_BY_DELTA, longest
 from zadapter.lake.listing import find_tables, qualify
 from zadapter.lake.settings import Keep
 from zadapter.rewrite.recovery.leftovers import read_clock
@@ -30,8 +30,8 @@ from zadapter.spark.opening import OpenTable, open_in
 _Run = Callable[[], Mapping[str, int]]
 _OPEN = "open"
 """Name of the step that opens the table, which is reported only if it fails."""
-_EVER = timedelta(days=36_500)
-"""Longer than any table is old; times before year 1 do not exist."""
+LEFT_OUT = "left out"
+"""Step of a table that itself keeps all of its files."""
 _NO_DRY_RUN = "Iceberg has no dry run of this procedure, which deletes no files"
 _AT_MOST = (
     "the number of snapshots at most: Iceberg keeps as many as "
@@ -59,7 +59,8 @@ class Cleaned:
 
     step: str
     """The procedure or command, as its format names it; ``open``: the table cannot be opened, or
-    its clean-up is refused."""
+    its clean-up is refused; ``left out``: the table itself keeps all of its files, as the note
+    says."""
     counts: Mapping[str, int]
     """What the step has deleted or replaced, or would, by name; empty: nothing, or unknown.
 
@@ -101,7 +102,8 @@ def clean(
 
     The caller must not clean a table whose rewrite has failed or has an unknown outcome.
 
-    What ``zadapter.lake.limits`` refuses does not begin. Orphans are listed first: if any of them
+    What ``zadapter.lake.limits`` refuses does not begin, nor does the clean-up of a table that
+    itself keeps all of its files. Orphans are listed first: if any of them
     lies in a folder of another table, inside of this one's or around it, none is deleted. Neither
     is any if one of Delta would do so within an hour.
 
@@ -135,6 +137,7 @@ def clean(
                 opened = left.enter_context(open_in(spark, table, format, spark))
                 owns = is_versioned(opened.backend)
                 limits.check(spark, opened.snapshot(), keep, owns_folder=owns)
+                limits.check_unprotected(opened.snapshot())
                 steps = _steps(opened, keep, dry_run=dry_run)
         except Exception as error:  # noqa: BLE001 - a failure stays with its table
             return (_failed(_OPEN, error, start),)
@@ -242,7 +245,7 @@ def _call(procedure: str, identifier: str, **arguments: str) -> str:
 
 def _timestamp(now: datetime, kept: timedelta) -> str:
     """Return the time until which things expire, with a zone, since the session's may be any."""
-    moment = now.astimezone(timezone.utc) - min(kept, _EVER)
+    moment = now.astimezone(timezone.utc) - min(kept, EVER)
     return f"TIMESTAMP '{moment.isoformat(' ', 'milliseconds')}'"
 
 
@@ -285,13 +288,14 @@ def _take(table: str, step: Step, run: _Run) -> Cleaned:
 
 
 def _failed(step: str, error: Exception, start: float) -> Cleaned:
-    """Return a failed step, unless the caller's own exception has ended it."""
+    """Return a failed or left out step, unless the caller's own exception has ended it."""
     reraise(error)
     cause = error.__cause__ if isinstance(error, EngineError) else None
-    text = str(error) if cause is None else root_cause(texts(cause))
-    return Cleaned(
-        step=step, counts={}, seconds=time.monotonic() - start, error=printable(mask_secrets(text))
-    )
+    text = printable(mask_secrets(str(error) if cause is None else root_cause(texts(cause))))
+    seconds = time.monotonic() - start
+    if isinstance(error, ProtectedFilesError):
+        return Cleaned(step=LEFT_OUT, counts={}, seconds=seconds, note=text)
+    return Cleaned(step=step, counts={}, seconds=seconds, error=text)
 
 
 def _execute(

@@ -57,6 +57,8 @@ VERDICTS: Final = (FAILED, REWRITTEN, IN_PART, DUE, WAITS, DECLINED, NOTHING_TO_
 """The verdicts in the order in which they are listed."""
 CLEAN_UP_FAILED: Final = "clean-up failed: "
 """Beginning of the error of a clean-up, which has no verdict of its own."""
+CLEAN_UP_LEFT_OUT: Final = "clean-up left out: "
+"""Beginning of the remark on a table that itself keeps all of its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,9 @@
 A table whose clean-up is refused is not rewritten either: each rewrite would leave files behind
 that nothing deletes, and whoever wrote ``keep`` counts on their deletion. So the mistake costs no
 bytes, and is told in the first night and by a dry run.
+
+A table that itself keeps all of its files, as after a migration in place, is no mistake: it is
+rewritten, and its clean-up is left out.
 """
 
 import re
@@ -14,12 +17,14 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from zadapter.base.locations import identify
-from zadapter.errors import UnsupportedError, UsageError
+from zadapter.errors import ProtectedFilesError, UnsupportedError, UsageError
 from zadapter.lake.listing import find_logs
 from zadapter.lake.settings import Keep
 from zadapter.table.snapshot import Snapshot
 
 DAY: Final = timedelta(days=1)
+EVER: Final = timedelta(days=36_500)
+"""Longer than any table is old; times before year 1 do not exist."""
 HOUR: Final = timedelta(hours=1)
 SECOND: Final = timedelta(seconds=1)
 LEEWAY: Final = timedelta(minutes=5)
@@ -31,10 +36,11 @@ REFUSED_BY_DELTA: Final = (
 )
 _RETENTION, _WEEK = "delta.deletedFileRetentionDuration", "interval 1 week"
 """Delta's property of the shortest retention, and its default."""
+_GC = "gc.enabled"
 _UNIFORM = "delta.universalFormat.enabledFormats"
-_GC_IS_OFF = (
-    "gc.enabled is false, since others may need the files; remove keep for the table, or change "
-    "this property"
+_UNNEEDED: Final = (
+    "which keeps all files, since others may need them, such as a table that was migrated in "
+    "place; once none does,"
 )
 _BY_PATH = (
     "Iceberg's procedures take no paths; match the table by its name in a catalog, or remove keep "
@@ -53,6 +59,8 @@ _AMOUNT = re.compile(r"(\d+) +([a-z]+?)s?\b", re.IGNORECASE)
 def check(spark: SparkSession, snapshot: Snapshot, keep: Keep, *, owns_folder: bool) -> None:
     """Refuse a clean-up that its format refuses, or that may delete files of another table.
 
+    That of a table which keeps all of its files is left out, so nothing is refused.
+
     Args:
         spark: A session.
         snapshot: The table.
@@ -66,13 +74,41 @@ def check(spark: SparkSession, snapshot: Snapshot, keep: Keep, *, owns_folder: b
     for name, kept in (("versions", keep.versions), ("orphans", keep.orphans)):
         if kept is not None and kept < timedelta(0):
             raise UsageError(f"keep.{name} must not be negative: {kept}")
-    if keep == Keep():
+    if keep == Keep() or find_protection(snapshot) is not None:
         return
     refusal = find_refusal(snapshot, keep)
     if refusal is None and not owns_folder:
         refusal = find_stranger(snapshot, find_logs(spark, snapshot.location))
     if refusal is not None:
         raise UnsupportedError(f"{snapshot.table}: keep: {refusal}")
+
+
+def check_unprotected(snapshot: Snapshot) -> None:
+    """Refuse to clean up a table that itself keeps all of its files.
+
+    Raises:
+        ProtectedFilesError: It does; the message says what ends this.
+    """
+    protection = find_protection(snapshot)
+    if protection is not None:
+        raise ProtectedFilesError(protection)
+
+
+def find_protection(snapshot: Snapshot) -> str | None:
+    """Return by which property a table keeps all of its files; None: by none.
+
+    Plain Parquet has no such property: its backend finds the notes of tables that share files.
+    """
+    properties = snapshot.properties()
+    if snapshot.format == "iceberg" and properties.get(_GC, "true").lower() == "false":
+        return f"the table has the property {_GC} = false, {_UNNEEDED} set it to true"
+    kept = properties.get(_RETENTION, _WEEK)
+    if snapshot.format == "delta" and (parse_interval(kept) or HOUR) >= EVER:
+        return (
+            f"the table has the property {_RETENTION} = '{kept}', {_UNNEEDED} set it to a shorter "
+            "time, such as 'interval 7 days'"
+        )
+    return None
 
 
 def find_refusal(snapshot: Snapshot, keep: Keep) -> str | None:
@@ -91,8 +127,6 @@ def find_refusal(snapshot: Snapshot, keep: Keep) -> str | None:
 def _find_refusal_of_iceberg(snapshot: Snapshot, keep: Keep) -> str | None:
     if snapshot.identifier is None:
         return _BY_PATH
-    if snapshot.properties().get("gc.enabled", "true").lower() == "false":
-        return _GC_IS_OFF
     if keep.orphans is not None and keep.orphans < DAY:
         return (
             "Iceberg refuses to remove orphans younger than 24 hours: keep.orphans is "

@@ -19,7 +19,7 @@ from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ReportError, UsageError
 from zadapter.lake import journal
 from zadapter.lake.choice import Candidate, choose
-from zadapter.lake.cleaning import Cleaned, clean
+from zadapter.lake.cleaning import LEFT_OUT, Cleaned, clean
 from zadapter.lake.discovery import Found, LeftOut, discover
 from zadapter.lake.journal import Line
 from zadapter.lake.page import RUNS
@@ -265,4 +265,7 @@ def _after_clean(line: Line, steps: CLEANED) -> Line:
     if steps and steps[-1].error is not None:
         error = f"{journal.CLEAN_UP_FAILED}{steps[-1].step}: {steps[-1].error}"
         line = replace(line, error="; ".join(filter(None, (line.error, error))))
+    if steps and steps[-1].step == LEFT_OUT:
+        remark = f"{journal.CLEAN_UP_LEFT_OUT}{steps[-1].note}"
+        line = replace(line, remark="; ".join(filter(None, (line.remark, remark))))
     return replace(line, version=None) if any(any(each.counts.values()) for each in steps) else line

@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from zadapter.errors import UnsupportedError
+from zadapter.errors import ProtectedFilesError
 from zadapter_parquet.format.paths import HIDDEN
 from zadapter_parquet.store.contract import Files
 
@@ -26,10 +26,10 @@ def refuse(files: Files, table: str) -> None:
     """Refuse to delete or move files that another table shares.
 
     Raises:
-        UnsupportedError: There is a note.
+        ProtectedFilesError: There is a note.
     """
     if paths := notes(files):
-        raise UnsupportedError(
+        raise ProtectedFilesError(
             f"{table}: a table that was migrated in place shares its files; delete {paths[0]} "
             "after dropping that table"
         )
