@@ -130,6 +130,24 @@ def test_first_rewrites_that_bring_nothing_are_no_steps():
     assert judged(files, request(1)) == ()
 
 
+def one_file(rows):
+    """Return a table of one file, whose bounds are wider than its rows, as those of long texts."""
+    low, high, none = (pa.array([value], pa.int64()) for value in (7, 7 + rows, 0))
+    return file_table(["a"], sizes=2_000, rows=rows, stats={"c0": (low, high, none)})
+
+
+def test_a_file_of_one_row_is_not_due():
+    """It cannot be divided, as the sample of a rewrite would tell."""
+    assert judged(one_file(1), request(1)) == ()
+
+
+def test_one_file_becomes_neither_fewer_nor_larger():
+    (step,) = judged(one_file(1_000), request(1))
+
+    assert (step.share, step.files, step.fewer) == (0.0, 1, 0)
+    assert step.saved > 0
+
+
 def test_prices_are_those_of_the_store():
     files, asked = days(new=(1,))
     prices = Prices(put=5.0, core_hour=1.0)

@@ -1,5 +1,6 @@
 """What became of a table in a run, as a line of the journal."""
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from zadapter.base.interrupts import Watch
 from zadapter.inspection.querylog.spelling import Spelling
 from zadapter.lake import journal
-from zadapter.lake.choice import Choice
+from zadapter.lake.choice import Choice, Part, Step
 from zadapter.lake.discovery import Found
 from zadapter.lake.page import render
 from zadapter.lake.report import LakeReport
@@ -64,6 +65,24 @@ def test_a_remark_on_a_healthy_table_is_no_error(facts, verdict, remark):
     assert "failed: 1" not in render("l", [line], None)
     assert (remark or "") in render("l", [line], None)
     assert 'zadapter_table_failed{lake="l",table="t",format="delta"} 0' in report.to_prometheus()
+
+
+@pytest.mark.parametrize(
+    ("fewer", "share", "remark"),
+    [
+        (3, 0.0, "files become fewer and larger; filters skip row groups within them"),
+        (0, 0.0, "filters skip row groups within the files"),
+        (3, 0.1, None),
+    ],
+)
+def test_a_dry_run_says_what_a_rewrite_brings_where_it_is_not_seen_by_file(fewer, share, remark):
+    """One file becomes neither fewer nor larger."""
+    part = Part.of([Step(bytes=1, saved=1.0, seconds=1.0, money=0.0, share=share, fewer=fewer)])
+    choice = Choice(taken={"t": part}, order=("t",), left={}, weights={})
+
+    line = Outcome.of(replace(RUN, dry_run=True), FOUND, judged(files=4), choice, None).line(0, {})
+
+    assert (line.verdict, line.remark) == (journal.DUE, remark)
 
 
 def test_an_error_is_no_remark():

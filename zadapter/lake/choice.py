@@ -40,6 +40,8 @@ class Step:
     """Expected cost; 0 without prices."""
     files: int = 1
     """Number of files to replace."""
+    fewer: int = 0
+    """By how many they exceed the files to write."""
     share: float = 0.0
     """Mean share of the table's rows, from 0 to 1, in files that a filter reads less afterwards."""
 
@@ -79,6 +81,8 @@ class Part:
     """Bytes that a filter reads less, regardless of how often the table is read."""
     share: float
     """Share of the table's rows in files that a filter reads less."""
+    fewer: int
+    """By how many the files to replace exceed those to write."""
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> "Part":
@@ -90,6 +94,7 @@ class Part:
             money=sum(each.money for each in steps),
             saved=sum(each.saved for each in steps),
             share=sum(each.share for each in steps),
+            fewer=sum(each.fewer for each in steps),
         )
 
 

@@ -120,6 +120,7 @@ def _step(rewrite: Rewrite, rows: float, share: float, terms: Terms) -> Step:
         seconds=cost.core_seconds or 0.0,
         money=(terms.prices and terms.prices.sum(cost)) or 0.0,
         files=len(rewrite.members),
+        fewer=len(rewrite.members) - rewrite.cut_into,
         share=share,
     )
 

@@ -247,7 +247,7 @@ class Outcome:
         if taken.steps and self.run.dry_run:
             money = None if self.run.lake.budget.prices is None else part.money
             facts |= {"bytes_rewritten": part.bytes, "money": money}
-            return self._line(journal.DUE, **facts, remark=None if part.share > 0 else _WITHIN)
+            return self._line(journal.DUE, **facts, remark=_within(part))
         why = self.run.over if taken.steps or self.left is None else self.left[1]
         facts |= {"waited": waited + 1, "remark": why}
         return self._line(journal.WAITS, **facts)
@@ -287,7 +287,15 @@ class Outcome:
         return self._line(journal.NOTHING_TO_DO, **facts)
 
 
-_WITHIN = "files become fewer and larger; filters skip row groups within them"
+_FEWER = "files become fewer and larger; filters skip row groups within them"
+_WITHIN = "filters skip row groups within the files"
+
+
+def _within(part: Part) -> str | None:
+    """Return what a rewrite is to bring that makes filters open no fewer rows by file."""
+    if part.share > 0:
+        return None
+    return _FEWER if part.fewer > 0 else _WITHIN
 
 
 def _by_row_group(report: Report) -> str | None:
@@ -296,9 +304,9 @@ def _by_row_group(report: Report) -> str | None:
     before, after = plan.row_group_share_before, plan.row_group_share_after
     if report.share_after < report.share_before:
         return None
-    return (
-        _WITHIN if before is None or after is None else f"by row group {before:.1%} to {after:.1%}"
-    )
+    if before is not None and after is not None:
+        return f"by row group {before:.1%} to {after:.1%}"
+    return _FEWER if report.files_removed > report.files_added else _WITHIN
 
 
 def _settled_version(report: Report) -> int | None:

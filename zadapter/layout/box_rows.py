@@ -118,7 +118,9 @@ def predict_cells(
     boxes = boxes_of_rows(inside, assign.files(layout, leaf, np.arange(len(leaf))), count)
     parts = np.full(count, files / count, np.float64)
     held = boxes.rows * np.float64(rows / max(1, len(inside)))
-    return Cells(boxes.low, boxes.high, held, parts, parts * row_groups)
+    # no row group is without rows, so a file of one row has one
+    groups = np.minimum(parts * row_groups, np.maximum(held, 1.0))
+    return Cells(boxes.low, boxes.high, held, parts, groups)
 
 
 def reads(request: Request, cells: Cells, rows_at: Ints, ranges: Ints, opening: float) -> Floats:
