@@ -121,13 +121,15 @@ def test_a_prefix_of_the_steps_is_what_a_call_of_so_many_bytes_rewrites():
     assert table.planned(bytes=found[0].bytes).rewrites[0].bytes == found[0].bytes
 
 
-def test_first_rewrites_that_bring_nothing_are_no_steps():
-    """All rows have one key: no cut can tell them apart."""
+@pytest.mark.parametrize("options", [{}, {"weights": [2, 1]}, {"curve": "linear"}])
+def test_first_rewrites_that_bring_nothing_are_no_steps(options):
+    """All rows have one key: no cut can tell them apart, whatever the weights of the columns."""
     none = pa.array([0] * 4, pa.int64())
     one = pa.array([7] * 4, pa.int64())
-    files = file_table(list("abcd"), sizes=8 * MIB, stats={"c0": (one, one, none)})
+    stats = {f"c{at}": (one, one, none) for at in range(2)}
+    files = file_table(list("abcd"), sizes=8 * MIB, stats=stats)
 
-    assert judged(files, request(1)) == ()
+    assert judged(files, request(2, **options)) == ()
 
 
 def one_file(rows):

@@ -13,7 +13,7 @@ from zadapter.planning.effect import Effect, compute_gain
 from zadapter.planning.file_groups import jobs, reasons
 from zadapter.planning.maintenance import Limits, Maintenance, maintenance
 from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
-from zadapter.planning.reading import DRAWN, filter_weights
+from zadapter.planning.reading import DRAWN
 from zadapter.report.plan import Plan
 from zadapter.table.overlap.extents import Space, part
 
@@ -128,8 +128,8 @@ def first_pays(
         by_file: Mean share of rows in files that a filter reads before and after.
         by_row_group: The same in row groups; None: it is not predicted.
     """
-    if filter_weights(request) is not None or request.bloom_filters:
-        return True  # such a layout is for other filters than those that are predicted
+    if request.bloom_filters:
+        return True  # they are for other filters than those that are predicted
     layouts = [each.table["layout"].take(pa.array(each.members)) for each in first]
     groups = by_row_group or (None, None)
     return Effect(

@@ -53,11 +53,13 @@ class RankedSample:
         columns: The key columns.
         ranked: The sampled values of each column.
         filters: The filters; empty: ranges that are drawn from the rows.
+        weights: How often ranges are on each column, relative to the others; None: equally often.
     """
 
     columns: tuple[NameParts, ...]
     ranked: tuple[Ranked, ...]
     filters: tuple[Filter, ...] = ()
+    weights: Sequence[float] | None = None
 
     def __len__(self) -> int:
         return len(self.ranked[0].ranks) if self.ranked else 0
@@ -69,7 +71,7 @@ class RankedSample:
 
     @cached_property
     def _queries(self) -> Ints:
-        return queries(self.ranks)
+        return queries(self.ranks, weights=self.weights)
 
     @cached_property
     def _filters(self) -> RankedFilters:

@@ -109,7 +109,7 @@ class TableSample:
     def _ask(self, ranks: Ints, inside: Ints) -> Ints:
         """Return filters on rows of both kinds, each as often as the table has them."""
         at = file_stats.evenly(len(ranks), self._counts[0])
-        return queries(np.concatenate([ranks[at], inside]))
+        return queries(np.concatenate([ranks[at], inside]), weights=self.sampled.weights)
 
 
 def _struct(evidence: Evidence) -> pa.StructArray:

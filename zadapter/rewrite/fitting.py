@@ -18,6 +18,7 @@ from zadapter.layout.predict import RankedSample
 from zadapter.layout.trunk import Trunk, fit_below
 from zadapter.planning.file_groups import Job, Root, find_roots, root_limit, roots_of
 from zadapter.planning.file_size import request_for_cold
+from zadapter.planning.reading import filter_weights
 from zadapter.spark.sample import ROWS_A_FILE, SHARED_ROWS, files_to_read, sample, sample_size
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
@@ -206,7 +207,8 @@ def _fit(
 
 
 def _rank(request: Request, keys: Sequence[pa.Array]) -> RankedSample:
-    return RankedSample(request.columns, tuple(map(rank, keys)), request.filters)
+    ranked = tuple(map(rank, keys))
+    return RankedSample(request.columns, ranked, request.filters, filter_weights(request))
 
 
 def _thin_sample(planned: PlannedJob, step: int) -> PlannedJob:

@@ -19,7 +19,6 @@ from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Maintenance, maintenance
 from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
 from zadapter.planning.options import Options
-from zadapter.planning.reading import filter_weights
 from zadapter.planning.request import key_columns, request_of
 from zadapter.planning.tiers import Tiers
 from zadapter.predicates.predicate import Predicate
@@ -311,9 +310,8 @@ def _is_optional(planned: PlannedJob, request: Request) -> bool:
 
     These are the first rewrites of files, unless they get Bloom filters, whose effect is not among
     the predicted ones. Whether others pay was predicted when they were chosen.
-    Jobs of a linear or weighted layout are always run: the predicted filters are on all columns
-    alike, and such a layout is for others. Jobs of a learned layout are judged by its own filters.
+    Each layout is judged by the filters that it is for: a learned one by its own, a weighted or
+    linear one by ranges on its columns as often as its weights say.
     """
-    is_plain = bool(request.filters) or filter_weights(request) is None
-    is_plain = is_plain and not request.bloom_filters
-    return is_plain and all(group.reason == Reason.FIRST for group in planned.job.groups)
+    is_first = all(group.reason == Reason.FIRST for group in planned.job.groups)
+    return is_first and not request.bloom_filters

@@ -61,6 +61,30 @@ def test_a_worse_layout_is_declined_unless_forced(table, clustered, spark):
     assert zadapter.plan(table, **worse, force=True, spark=spark).files_written == 1
 
 
+@pytest.mark.parametrize(
+    "weighted", [{"by": {"at": 2, "user": 1}}, {"by": ["user", "at"], "curve": "linear"}]
+)
+def test_weights_do_not_let_a_worse_layout_through(table, clustered, spark, weighted):
+    """It is judged by filters on its columns, as often as the weights say."""
+    asked = {**KEYS, **weighted, "target_file_size": "128MB", "row_groups": 1}
+
+    worse = zadapter.plan(table, **asked, spark=spark)
+
+    assert worse.nothing_to_gain
+    assert worse.share_after > worse.share_before
+    assert zadapter.plan(table, **asked, force=True, spark=spark).files_written == 1
+
+
+def test_weights_that_suit_other_filters_are_followed(table, clustered, spark):
+    """Filters on one column read less, and those count most, as the weights say."""
+    asked = {**KEYS, "by": {"user": 9, "at": 1}, "target_file_size": "256KB"}
+
+    plan = zadapter.plan(table, **asked, spark=spark)
+
+    assert not plan.nothing_to_do
+    assert plan.row_group_share_after < plan.row_group_share_before
+
+
 def test_a_column_of_one_value_is_nothing_to_cluster_by(table, clustered, spark):
     """Fewer files would be no reason to give up the layout that the table has."""
     plan = zadapter.plan(table, by="one", backend="parquet", spark=spark)
