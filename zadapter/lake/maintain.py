@@ -251,7 +251,14 @@ def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
             break
         if keep is not None and line.verdict not in {journal.FAILED, journal.LEFT_OUT}:
             try:
-                steps = clean(run.spark, table.table, table.format, keep, dry_run=run.dry_run)
+                steps = clean(
+                    run.spark,
+                    table.table,
+                    table.format,
+                    keep,
+                    dry_run=run.dry_run,
+                    files=line.files,
+                )
             except Exception as error:  # noqa: BLE001 - a failure stays with its table
                 steps = (Cleaned(step="open", counts={}, seconds=0.0, error=message_of(error)),)
             if steps:

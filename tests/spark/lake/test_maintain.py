@@ -349,6 +349,25 @@ def test_a_clean_up_that_is_refused_costs_no_rewrite(spark, tmp_path, written):
     assert deltalake.DeltaTable(str(tmp_path / "raw/a")).version() == 2
 
 
+def test_a_clean_up_of_a_few_files_has_a_few_tasks(spark, tmp_path, written):
+    """Delta lists a table in as many tasks as it is told, be it of three files or of millions."""
+    make_delta(tmp_path / "raw/a", 1)
+    context, group = spark.sparkContext, "a clean-up of a few files"
+    context.setJobGroup(group, group)
+
+    try:
+        lake = written(keep='keep = { versions = "8d", orphans = "8d" }')
+        report = zadapter.maintain(lake, dry_run=True, spark=spark)
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+    assert [step.error for (step,) in report.cleaned.values()] == [None]
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(each) for job in jobs for each in job.stageIds]
+    assert 0 < max(stage.numTasks for stage in stages if stage) < 20
+
+
 @pytest.mark.slow
 def test_conditions_and_ages_count_each_night(spark, tmp_path):
     """A table that has not changed can be due tomorrow; its journal is no table of the lake."""
