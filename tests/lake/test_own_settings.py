@@ -89,6 +89,8 @@ def test_values_are_written_as_in_the_file(stated, expected):
         ({"format": "delta"}, r"'zadapter\.maintain\.format' belongs to the file of the lake"),
         ({"settle": "1d"}, r"'zadapter\.maintain\.settle' was renamed; write 'min_age'"),
         ({"curve": "linear"}, r"properties zadapter\.maintain\.curve: curve= .* pass by="),
+        ({"max_bytes": "x"}, r"zadapter\.maintain\.max_bytes: 'x' is not a size"),
+        ({"min_age": "x"}, r"zadapter\.maintain\.min_age: 'x' is not a duration"),
         ({"": "1"}, r"unknown key 'zadapter\.maintain\.'"),
     ],
 )

@@ -1,5 +1,6 @@
 """Files of settings in TOML, whose mistakes are listed all at once, one a line."""
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -110,12 +111,26 @@ def read_table(
     with mistakes.at():
         check_keys(given, readers, reasons)
     for key in [key for key in given if key in readers]:
-        with mistakes.at(key):
+        with mistakes.at(key), _unnamed(key):
             found[key] = readers[key](given[key])
     for key in [key for key in needed if key not in given]:
         mistakes.add(f"the key {key!r} is missing")
     mistakes.refuse()
     return found
+
+
+@contextmanager
+def _unnamed(key: str) -> Iterator[None]:
+    """Leave a key out at the start of a refusal, since its place is named before it.
+
+    Raises:
+        UsageError: The block has raised one.
+    """
+    try:
+        yield
+    except UsageError as error:
+        argument = re.escape(key.rpartition(".")[2])
+        raise UsageError(re.sub(rf"\A{argument}(=:|=|:) ", "", str(error))) from error
 
 
 def check_keys(
