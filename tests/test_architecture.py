@@ -76,7 +76,7 @@ def is_within(module: str, *packages: str) -> bool:
 def package_of(module: str) -> str:
     """Return the package that *module* lies in, or the module itself if that lies at the top."""
     package = module.partition(".")[2].partition(".")[0]
-    return "base" if package == "errors" else package
+    return {"errors": "base", "__main__": "cli"}.get(package, package)
 
 
 def is_pure(module: str) -> bool:

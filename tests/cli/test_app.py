@@ -42,6 +42,16 @@ def test_help_needs_no_pyspark():
     assert answer.returncode == 0
 
 
+def test_the_module_is_the_command():
+    """Where no script is on the PATH, such as in a wheel that was unpacked."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "zadapter", "files"], capture_output=True, text=True, check=False
+    )
+
+    assert "Usage: zadapter files" in answer.stderr
+    assert answer.returncode == 2
+
+
 def test_without_pyspark_the_complaint_says_what_to_install():
     """One sentence to act on."""
     code = (

@@ -20,6 +20,17 @@ from zadapter.cli.results import accept_any_text
 from zadapter.cli.rewrite import cluster
 from zadapter.cli.serve_command import serve
 
+_MEANT = {
+    "undo": "restore",
+    "rollback": "restore",
+    "cluster": "optimize",
+    "compact": "optimize",
+    "zorder": "optimize",
+    "log": "history",
+    "clean": "vacuum",
+}
+"""Commands by the names that other tools have for them."""
+
 
 class _Group(TyperGroup):
     """The commands; what they print fits any terminal."""
@@ -28,6 +39,16 @@ class _Group(TyperGroup):
         """Run the command line."""
         accept_any_text()
         return super().main(*args, **kwargs)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is typed, and propose one for a name that others have for it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            if meant := _MEANT.get(args[0]):
+                message = f"No such command {args[0]!r}. Did you mean {meant!r}?"
+                error.message = message  # type: ignore[attr-defined]
+            raise
 
 
 app = typer.Typer(

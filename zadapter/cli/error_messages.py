@@ -21,12 +21,21 @@ from zadapter.errors import ReportError, UsageError, ZadapterError
 from zadapter.planning.options import RENAMED
 
 _SURPLUS = "Got unexpected extra argument"
+_MEANT = {
+    "columns": "by",
+    "keys": "by",
+    "zorder_by": "by",
+    "format": "backend",
+    "filter": "where",
+    "query_log": "queries",
+}
+"""Options by the names that other tools have for them."""
 _SIGNALLED = 128
 """Offset of a signal's number in the exit code of a process."""
 
 
 class Command(TyperCommand):
-    """A command whose usage errors contain no secrets, and name the new option for an old one."""
+    """A command whose usage errors contain no secrets, and name the option for another's name."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the arguments, and mask secrets in errors."""
@@ -35,7 +44,8 @@ class Command(TyperCommand):
             return super().make_context(*args, **kwargs)
         except Exception as error:
             message = getattr(error, "message", None)
-            message = self._renamed(getattr(error, "option_name", "")) or message
+            if hasattr(error, "possibilities") and (hint := self._hint(str(error.option_name))):  # type: ignore[attr-defined]
+                message, error.possibilities = hint, None
             if isinstance(message, str):
                 if _SURPLUS in message and "--conf" in typed:
                     # a blank after the key: the value may be a secret
@@ -43,11 +53,18 @@ class Command(TyperCommand):
                 error.message = mask_secrets(message)  # type: ignore[attr-defined]
             raise
 
-    def _renamed(self, option: str) -> str:
-        """Return the message for an option's old name; empty: it is not one of this command."""
-        new = RENAMED.get(option.removeprefix("--").replace("-", "_"))
+    def _hint(self, option: str) -> str:
+        """Return the message for an unknown option that has another name here; empty: none has."""
+        name = option.removeprefix("--").replace("-", "_")
         known = {parameter.name for parameter in self.params}
-        return f"{option} was renamed; pass --{new.replace('_', '-')}" if new in known else ""
+        if name == "dry_run" and self.name in {"optimize", "plan"}:
+            return (
+                f"No such option: {option}; zadapter plan predicts the effect, and writes nothing"
+            )
+        if (new := RENAMED.get(name)) in known:
+            return f"{option} was renamed; pass --{str(new).replace('_', '-')}"
+        meant = _MEANT.get(name)
+        return f"No such option: {option}; did you mean --{meant}?" if meant in known else ""
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from zadapter.backend import plugins
 from zadapter.cli.calls import FunctionCall
-from zadapter.cli.command_options import Backend
 from zadapter.cli.results import Result, facts
 
 if TYPE_CHECKING:
@@ -24,6 +24,14 @@ _ConnectPort = Annotated[
     int | None,
     typer.Option(metavar="PORT", help="Also run a Spark Connect server at this port."),
 ]
+_Backend = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        help="The only format of the session: delta, iceberg or parquet; else all installed ones.",
+        autocompletion=plugins.names,
+    ),
+]
 
 
 def serve(
@@ -31,7 +39,7 @@ def serve(
     host: _Host = "127.0.0.1",
     port: _Port = 10_000,
     connect_port: _ConnectPort = None,
-    backend: Backend = None,
+    backend: _Backend = None,
 ) -> FunctionCall:
     """Run Spark's Thrift server with the procedures zadapter.system.*, until Ctrl-C."""
 

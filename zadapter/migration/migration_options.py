@@ -6,7 +6,7 @@ from os import PathLike
 from zadapter.backend import plugins
 from zadapter.backend.contract import Factory
 from zadapter.backend.format import Format
-from zadapter.errors import UsageError
+from zadapter.errors import MissingBackendError, UsageError
 from zadapter.planning.options import (
     AUTO,
     By,
@@ -88,6 +88,9 @@ class MigrationOptions:
 
 def _check_format(argument: str, given: object) -> None:
     if isinstance(given, str):
-        plugins.check(given)
+        try:
+            plugins.check(given)
+        except MissingBackendError as error:
+            raise MissingBackendError(f"{argument}= (--{argument}): {error}") from error
     elif not isinstance(getattr(given, "format", None), Format):
         raise UsageError(f"{argument}= must be a format name or a backend class, not {given!r}")
