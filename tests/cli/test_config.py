@@ -132,6 +132,8 @@ def test_all_mistakes_are_found_at_once(written, tmp_path, monkeypatch):
         ("defaults = 1\n[[tables]]\ntable = 't'\nby = 'a'", "defaults must be a table"),
         ("[[tables]]\ntable = 5\nby = 'a'", "5: table: 5 is not a table"),
         ("[[tables]]\ntable = 't'\nby = 'a'\nbackend = 1", "t: backend: 1 is not the name"),
+        ("[[tables]]\ntable = 't'\nby = 'auto'", "t: by='auto' needs queries= (--queries)"),
+        ("[[tables]]\ntable = 't'\ncurve = 'zorder'", "t: curve= and row_groups= without by="),
         ("[[tables]\n", "the file is not TOML: "),
     ],
 )

@@ -57,6 +57,7 @@ WRONG = [
     ("plan t --by a --row-groups 0", "row_groups= must be at least 1"),
     ("plan t --by a --verify twice", "unknown verify='twice'"),
     ("plan t --price egress=1", "price=: unknown price 'egress'; expected some of: put, get"),
+    ("plan t --by auto", "by='auto' needs queries= (--queries); pass a query log"),
     ("plan t --by a=0", "the weight of a in by= is 0.0"),
     ("plan t --by a --backend detla", "unknown backend 'detla'; installed: delta"),
     ("plan t --by a --where ''", "where= is empty"),

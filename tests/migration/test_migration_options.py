@@ -18,6 +18,11 @@ def test_a_new_layout_has_the_options_of_optimize():
     assert MigrationOptions(**PLAIN).layout is None
 
 
+def test_a_migration_has_no_log_that_could_choose_keys():
+    """So this word is the name of a column, as any other."""
+    assert MigrationOptions(**PLAIN, by="auto").layout.weights == {"auto": 1.0}
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [

@@ -37,6 +37,7 @@ WRONG = [
     ),
     ("by={'a': 10**400}", "number above 0 and up to 1e+15"),
     ("by={5: 1}", "column names, not 5"),
+    ("by='auto'", "by='auto' needs queries= (--queries); pass a query log, or by=['auto']"),
     ("bloom_filters=5", "bloom_filters= must contain column names, not 5"),
     ("bloom_filters=['a', 'a']", "duplicate columns in bloom_filters=: a, a"),
     ("where=True", "where= must be a SQL string"),

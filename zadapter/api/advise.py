@@ -60,7 +60,9 @@ def advise(
         raise UsageError(f"candidates= must be a list of key columns, not {candidates!r}")
     if not 0 < holdout < 1:
         raise UsageError(f"holdout= must be a share between 0 and 1, not {holdout!r}")
-    asked = [Options(table=table, by=by) for by in candidates or ()]
+    asked = [
+        Options(table=table, by=[by] if isinstance(by, str) else by) for by in candidates or ()
+    ]
     with (
         opening("advise", check_table(table), backend, spark) as opened,
         phase("advise", check_table(table)),

@@ -83,7 +83,7 @@ def analyze(  # noqa: PLR0913 - the public call, all by keyword
     check_flags(matches=matches, row_groups=row_groups, plan=plan)
     check_sample(sample_files)
     texts = conditions(queries, matches=matches)
-    options = Options(table=table, by=by, where=where)
+    options = Options(table=table, by=[by] if isinstance(by, str) else by, where=where)
     predicted = from_plan(run_plan(options, backend, spark)) if plan else None
     footers = sample_files if row_groups else None
     with opening("analyze", check_table(table), backend, spark) as opened:

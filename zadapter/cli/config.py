@@ -19,7 +19,7 @@ from zadapter.base.toml_files import (
     tables_at,
 )
 from zadapter.errors import UsageError
-from zadapter.planning.options import KEYWORDS, OLD_KEYWORDS, check_option, check_table
+from zadapter.planning.options import KEYWORDS, OLD_KEYWORDS, Options, check_option, check_table
 
 _EXAMPLE = '[[tables]] with table = "lake/events" and by = ["a", "b"]'
 
@@ -70,12 +70,17 @@ def _parse(content: Mapping[str, Any], conf: Mapping[str, str]) -> list[TableOpt
             mistakes.add(name, "the table is listed twice")
         names.append(name)
     mistakes.refuse()
-    return [
+    found = [
         TableOptions(
             entry["table"], {k: v for k, v in {**defaults, **entry}.items() if k != "table"}
         )
         for entry in tables
     ]
+    for each in found:
+        with mistakes.at(each.table):  # options may exclude each other
+            Options(table=each.table, **{k: v for k, v in each.keywords.items() if k in KEYWORDS})
+    mistakes.refuse()
+    return found
 
 
 def _check_table(given: object) -> None:

@@ -79,7 +79,7 @@ class MigrationOptions:
             return None
         return Options(
             table=self.table,
-            by=self.by,
+            by=[self.by] if isinstance(self.by, str) else self.by,
             curve=self.curve,
             target_file_size=self.target_file_size,
             row_groups=self.row_groups,

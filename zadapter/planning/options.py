@@ -376,8 +376,7 @@ class Options:
                 object.__setattr__(self, name, tuple(given))
         for name in OPTIONS:
             check_option(name, getattr(self, name))
-        if self.queries is not None and self.by != AUTO:
-            raise UsageError("queries= has an effect with by='auto' only; omit one of them")
+        self._check_log()
         if self.filters and self.curve != Curve.ADAPTIVE.value:
             raise UsageError(
                 f"curve={self.curve!r} cannot be fitted to filters; omit curve=, or pass names of "
@@ -390,6 +389,20 @@ class Options:
             raise UsageError(
                 "force= rewrites every file; omit max_bytes=, max_files=, max_seconds=, min_age= "
                 "and tiers="
+            )
+
+    def _check_log(self) -> None:
+        """Check that there is a query log if it decides the keys, and only then.
+
+        Raises:
+            UsageError: It is missing, or has no effect.
+        """
+        if self.queries is not None and self.by != AUTO:
+            raise UsageError("queries= has an effect with by='auto' only; omit one of them")
+        if self.queries is None and self.by == AUTO:
+            raise UsageError(
+                "by='auto' needs queries= (--queries); pass a query log, or by=['auto'] "
+                "(--by auto=1) for a column of this name"
             )
 
     def with_advice(self, keys: Keys | None, bloom_filters: Sequence[str]) -> "Options":

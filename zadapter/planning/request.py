@@ -4,10 +4,10 @@ import pyarrow as pa
 
 from zadapter.base.key_types import is_key
 from zadapter.base.names import NameParts, join, resolve, split
-from zadapter.errors import UnknownColumnError, UsageError
+from zadapter.errors import UsageError
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.file_size import choose_file_size, find_bloom_filters
-from zadapter.planning.options import AUTO, Options
+from zadapter.planning.options import Options
 from zadapter.table.bloom_filters import refusal
 from zadapter.table.snapshot import Snapshot
 
@@ -27,16 +27,9 @@ def key_columns(options: Options, snapshot: Snapshot) -> tuple[NameParts, ...]:
 
     Raises:
         UnknownColumnError: The table has no such column.
-        UsageError: A column cannot be a key, or keys are to come from queries that are not there.
+        UsageError: A column cannot be a key.
     """
-    try:
-        return tuple(_key(name, snapshot) for name in options.weights)
-    except UnknownColumnError as error:
-        if options.by == AUTO:
-            raise UsageError(
-                "by='auto' needs queries= (--queries); pass a query log, or column names"
-            ) from error
-        raise
+    return tuple(_key(name, snapshot) for name in options.weights)
 
 
 def request_of(options: Options, snapshot: Snapshot, files: pa.Table) -> Request:
