@@ -71,6 +71,13 @@ def test_a_table_never_clustered_is_fitted_as_a_whole():
     assert paths(parts) == [["0", "1"], ["2"], ["3"]]
 
 
+def test_files_of_another_layout_are_not_said_to_have_none():
+    """Other keys clustered them a minute ago, and the reason is true of them as of raw files."""
+    (whole,) = planned(table_of((OTHER_REQUEST, 3, WIDE, WIDE), raw(2))).rewrites
+
+    assert [group.reason for group in groups_of([whole])] == ["not in this layout"]
+
+
 def test_new_files_become_a_run_of_small_files():
     """Their rows are few beside the table's, which stays as it is."""
     files = table_of(*run(A_RUN, 8), raw(), raw(0.5))

@@ -43,7 +43,7 @@ LEAST = 0.001
 class Reason(str, Enum):
     """Why files are rewritten."""
 
-    FIRST = "never clustered"
+    FIRST = "not in this layout"
     NEW = "new files"
     MERGED = "runs merged"
     ANEW = "new cuts"
