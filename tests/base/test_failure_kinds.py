@@ -3,6 +3,7 @@
 import pytest
 
 from tests.base.test_translate_errors import ABORTED, FILE, READING
+from zadapter.base.failure_kinds import KINDS
 from zadapter.base.translate_errors import translate_error
 from zadapter.errors import DataFileError, EngineError, SessionError, StoreError
 
@@ -151,3 +152,11 @@ def test_a_failure_is_not_taken_for_another_one(thrown, error, says):
     assert [text for text in says if text not in str(made)] == []
     assert not {"is damaged;", "likely", "probably"} & set(str(made).split())
     assert " is damaged" not in str(made).replace("if the file is damaged", "")
+
+
+def test_who_is_told_to_retry_may_retry():
+    """A program follows ``retryable``, and a person the text of the same error."""
+    told = {kind.error for kind in KINDS if "retry" in kind.text}
+
+    assert told
+    assert [error.__name__ for error in told if not error.retryable] == []

@@ -151,8 +151,8 @@ KINDS = (
         r"|(?:FileNotFoundException|NoSuchFileException|NoSuchKey|\[Errno 2\])[^\n]*"
         r"\.(?:parquet|rows|avro|orc|bin|puffin)\b",
         DataFileError,
-        "{path} is missing; if a clean-up has deleted an old version, retry; otherwise restore the "
-        "file, or the table to a version without it ({cause})",
+        "{path} is missing; restore the file, or the table to a version without it. If a clean-up "
+        "has deleted an old version during the call, a new call reads the present one ({cause})",
     ),
     _kind(
         r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|ParquetDecodingException|ParquetCryptoRuntime"
