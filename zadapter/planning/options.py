@@ -240,8 +240,8 @@ class Options:
         "Key columns, or their weights. Defaults to the table's; without any, it is compacted.",
         _weights,
         "COLUMNS",
-        syntax="One to four, comma-separated; repeatable. name=2 gives a column the weight 2, "
-        "others have 1.",
+        syntax="Comma-separated, repeatable; one to four are useful. name=2 gives a column the "
+        "weight 2, others have 1.",
     )
     queries: object = _option(
         None,
