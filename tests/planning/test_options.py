@@ -90,7 +90,10 @@ OTHERS = [
     ("restore('t', 'v1')", "version must be an integer, not 'v1'"),
     ("history('lake/nowhere')", "path not found"),
     ("publish('t', dry_run='no')", "dry_run= must be True or False"),
-    ("vacuum('t', older_than=7)", "older_than= must be a datetime.timedelta"),
+    ("history('lake.toml')", "zadapter history lake.toml in a shell lists its runs"),
+    ("vacuum('t', older_than=7)", "older_than= must be a duration such as '7d' or a datetime."),
+    ("vacuum('t', older_than='7')", "older_than=: '7' is not a duration"),
+    ("vacuum('/lake/nowhere', older_than='7d')", "/lake/nowhere: path not found"),
 ]
 """Calls of the other functions."""
 CODE = """

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from zadapter.backend.contract import Factory, VersionedBackend, is_versioned
 from zadapter.base.outcome import sending
 from zadapter.base.phases import phase
+from zadapter.base.quantities import parse_age
 from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UnsupportedError, UsageError
 from zadapter.planning.options import check_flags, check_table
@@ -37,10 +38,15 @@ def history(
         ```
 
     Raises:
-        UsageError: The table does not exist.
+        UsageError: The table does not exist, or it is the file of a lake.
         UnsupportedError: The table's format keeps its own history.
         CorruptLogError: An entry of the log is damaged, or the chain is broken.
     """
+    if check_table(table).endswith(".toml"):
+        raise UsageError(
+            f"{table} is the file of a lake: zadapter history {table} in a shell lists its runs; "
+            "in Python, read the table of its [journal], which has a row for each table and run"
+        )
     with (
         _open_versions("history", table, backend, spark, {}) as opened,
         phase("plan", check_table(table)),
@@ -155,7 +161,7 @@ def publish(
 def vacuum(
     table: str | PathLike[str],
     *,
-    older_than: timedelta = WEEK,
+    older_than: str | timedelta = WEEK,
     dry_run: bool = True,
     backend: str | Factory | None = None,
     spark: SparkSession | None = None,
@@ -173,8 +179,9 @@ def vacuum(
 
     Args:
         table: A path.
-        older_than: Retention of replaced versions, such as ``timedelta(days=7)``. It must exceed
-            the duration of the longest query or write. Otherwise these lose their files.
+        older_than: Retention of replaced versions, such as ``"7d"`` or ``timedelta(days=7)``. It
+            must exceed the duration of the longest query or write. Otherwise these lose their
+            files.
         dry_run: Only report what would be deleted.
         backend: ``"parquet"`` or a backend's class. Detected by default.
         spark: A Spark session. Defaults to the running session, or a new one.
@@ -189,17 +196,14 @@ def vacuum(
         UnknownOutcomeError: It is unknown whether the log records the vacuum; nothing was deleted.
     """
     check_flags(dry_run=dry_run)
-    if not isinstance(older_than, timedelta):
-        raise UsageError(f"older_than= must be a datetime.timedelta, not {older_than!r}")
-    if older_than < timedelta(0):
-        raise UsageError(f"older_than= must not be negative: {older_than}")
+    retention = _check_age(older_than)
     seconds = dict[str, float]()
     with (
         _open_versions("vacuum", table, backend, spark, seconds) as opened,
         phase("plan" if dry_run else "commit", check_table(table), seconds) as step,
     ):
         with nullcontext() if dry_run else sending():
-            deleted = opened.vacuum(check_table(table), older_than, dry_run=dry_run)
+            deleted = opened.vacuum(check_table(table), retention, dry_run=dry_run)
         step.note(files=len(deleted.paths))
     return Cleanup(
         table=check_table(table),
@@ -209,6 +213,22 @@ def vacuum(
         paths=tuple(deleted.paths),
         dry_run=dry_run,
     )
+
+
+def _check_age(given: object) -> timedelta:
+    """Return ``older_than`` as a duration; zero is one.
+
+    Raises:
+        UsageError: It is no duration, or negative.
+    """
+    found = parse_age(given, "older_than=") if isinstance(given, str) else given
+    if not isinstance(found, timedelta):
+        raise UsageError(
+            f"older_than= must be a duration such as '7d' or a datetime.timedelta, not {given!r}"
+        )
+    if found < timedelta(0):
+        raise UsageError(f"older_than= must not be negative: {found}")
+    return found
 
 
 @contextmanager
