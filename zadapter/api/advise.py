@@ -43,8 +43,8 @@ def advise(
         table: A path or an identifier.
         queries: A query log: a list of queries or conditions, oldest first; a list of pairs of such
             a text and a weight; a path; or a DataFrame with a column of texts. A path is a ``.sql``
-            file, a CSV or Parquet file with a column of texts, a file or folder of Spark's event
-            log, or scan reports of Iceberg as lines of JSON. Spark plans the queries and runs none.
+            file, a CSV or Parquet file with a column of texts, lines of JSON with a key ``sql``,
+            Spark's event log, or scan reports of Iceberg. Spark plans the queries and runs none.
         candidates: Further key columns to compare, each as ``by`` of :func:`zadapter.optimize`,
             such as ``[["event_time"]]``.
         holdout: Share of the log that layouts are judged by.

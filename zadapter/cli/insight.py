@@ -61,8 +61,8 @@ _Log = Annotated[
     list[str],
     typer.Option(
         metavar="PATH|SQL",
-        help="A query log: a file or folder of SQL, CSV, Parquet, Spark's event log, or scan "
-        "reports of Iceberg. Or the SQL of one query; repeatable.",
+        help="A query log: a file or folder of SQL, CSV, Parquet, lines of JSON, Spark's event "
+        "log, or scan reports of Iceberg. Or the SQL of one query; repeatable.",
         show_default=False,
     ),
 ]

@@ -120,7 +120,7 @@ def group_rows(rows: DataFrame, shown: str, blank: str = NO_TEXT) -> Grouped:
         if not found:
             raise UsageError(
                 f"{shown} is an empty log; pass one with queries of this table: SQL, CSV, Parquet, "
-                "Spark's event log, or scan reports of Iceberg"
+                "lines of JSON, Spark's event log, or scan reports of Iceberg"
             )
         days = _days(found[None]["seconds"], found[None]["times"]) if None in found else None
         reasons = {reason: row["entries"] for reason, row in found.items()}

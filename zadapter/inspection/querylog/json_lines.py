@@ -1,4 +1,4 @@
-"""Logs that are lines of JSON: Spark's event logs and Iceberg's scan reports.
+"""Logs that are lines of JSON: Spark's event logs, Iceberg's scan reports, rows of a table.
 
 Of an event log, the starts of SQL executions count. Their description is the text of the query in
 Spark's own shell and its Thrift server; elsewhere it names a line of code, and the filters come
@@ -23,6 +23,7 @@ _PARTS = {
 }
 _MILLISECONDS = 1_000
 _NUMBERS = r"#\d+L?"
+_MOST_KEYS = 1_000
 
 
 def entries_of_lines(lines: DataFrame, name: str) -> DataFrame:
@@ -47,6 +48,23 @@ def entries_of_lines(lines: DataFrame, name: str) -> DataFrame:
         F.col("j.time").alias("moment"),
         (F.col("j.time") / _MILLISECONDS).alias("second"),
     )
+
+
+def rows_of_lines(lines: DataFrame) -> DataFrame | None:
+    """Return lines that are rows of a table, whose columns are texts as those of a CSV file.
+
+    Args:
+        lines: Lines of text. A line that is no object of JSON is a row of nulls.
+
+    Returns:
+        The rows, without events of Spark and reports of Iceberg. None: no line is an object.
+    """
+    value = F.from_json(F.trim("value"), "map<string,string>")
+    objects = lines.where(F.trim("value") != "").select(value.alias("j"))
+    others = objects.where("j IS NULL OR (j['Event'] IS NULL AND j['table-name'] IS NULL)")
+    keys = others.select(F.explode(F.map_keys("j"))).distinct().limit(_MOST_KEYS).collect()
+    names = sorted(row[0] for row in keys)
+    return others.select(*(F.col("j")[name].alias(name) for name in names)) if names else None
 
 
 def _describe_execution() -> Column:

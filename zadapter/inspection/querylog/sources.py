@@ -27,7 +27,7 @@ from zadapter.inspection.querylog.entries import (
     group_rows,
     group_texts,
 )
-from zadapter.inspection.querylog.json_lines import entries_of_lines
+from zadapter.inspection.querylog.json_lines import entries_of_lines, rows_of_lines
 from zadapter.inspection.querylog.spelling import statements, without_comments
 from zadapter.spark.jvm.gateway import Py4JJavaError, gateway_of, java_session, scala_context
 from zadapter.spark.jvm.java_classes import java_classes
@@ -37,14 +37,15 @@ Queries: TypeAlias = str | PathLike[str] | Sequence[str] | Sequence[tuple[str, f
 _COMPRESSED = (".zstd", ".lz4", ".snappy", ".lzf")
 """Ends of the names of event logs in the containers of Spark's own codecs."""
 _PATH = re.compile(
-    r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|gz|bz2)\Z", re.IGNORECASE
+    r"[a-z][a-z0-9+.-]*:/|\S*/[^\s=<>()']*\Z|.*\.(sql|csv|parquet|json|jsonl|ndjson|gz|bz2)\Z",
+    re.IGNORECASE,
 )
 _QUERY = re.compile(r"\b(select|from|where)\b|[=<>]", re.IGNORECASE)
 """What a query or a condition has, and the name of a column has not."""
 _MOST_FILES = 100_000
 _FORMS = (
-    "pass a .sql file, a CSV or Parquet file with a column of texts, Spark's event log, or scan "
-    "reports of Iceberg as JSON lines"
+    "pass a .sql file, a CSV or Parquet file with a column of texts, lines of JSON with a key sql, "
+    "Spark's event log, or scan reports of Iceberg as lines of JSON"
 )
 
 _TEXTS = ("sql", "query", "text", "query_text", "statement", "statement_text", "querytext")
@@ -155,7 +156,21 @@ def _read_files(files: list[str], session: SparkSession, name: str, shown: str) 
             raise UsageError(f"{shown} is an empty log; pass one with queries of this table")
         return group_texts(found)
     with _lines(files, session, shown) as lines:
-        return group_rows(entries_of_lines(lines, name), shown, OTHER_TABLE)
+        entries = entries_of_lines(lines, name)
+        objects = rows_of_lines(lines) if entries.isEmpty() else None
+        if objects is None:
+            return group_rows(entries, shown, OTHER_TABLE)
+        _check_keys(objects.columns, shown)
+        return group_rows(entries_of(objects, shown), shown)
+
+
+def _check_keys(names: list[str], shown: str) -> None:
+    """Refuse lines of JSON that have no queries; one text alone may be anything there."""
+    if _find_column(_TEXTS, names) is None:
+        raise UsageError(
+            f"{shown} has lines of JSON without a query: their keys are {abridge(names)}; name the "
+            f"text of a query one of: {', '.join(_TEXTS)}; or {_FORMS}"
+        )
 
 
 def _check_header(names: Sequence[str], shown: str) -> None:

@@ -212,6 +212,32 @@ eve,,3,2024-01-02
     assert found.unused == {"no text": 1, NO_WEIGHT: 1}
 
 
+@pytest.mark.parametrize("name", ["log.jsonl", "folder/part-0.json"])
+def test_an_export_as_lines_of_json(read, tmp_path, name):
+    """Keys are the columns of the same log as CSV; lines that are broken off are counted."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    entries = [
+        {"ts": "2024-01-03T00:00:00Z", "user": "ann", "SQL": "SELECT * FROM events WHERE id = 1",
+         "seconds": 2.5, "tags": {"a": [1]}},
+        {"ts": "2024-01-01", "user": None, "SQL": "SELECT * FROM events WHERE id = 2"}
+        | {"seconds": 1},
+        {"ts": "2024-01-02", "SQL": "SELECT * FROM events WHERE id = 3", "seconds": "lots"},
+        {"ts": "2024-01-02", "seconds": 1},
+    ]  # fmt: skip
+    lines = [*map(json.dumps, entries), "", '{"ts": "2024-01-02", "SQL": "SELE']
+    path.write_text("\n".join(lines))
+
+    found = read(tmp_path / name.partition("/")[0])
+    older, newer = found.split(0.7)
+
+    assert sums(older) == {"id = 2": 1}
+    assert sums(newer) == {"id = 1": 2.5}
+    assert sum(found.unused.values()) == 3
+    assert found.unused[NO_WEIGHT] == 2
+    assert found.unused["no text"] == 1
+
+
 def test_an_export_as_parquet_and_a_dataframe(spark, read, tmp_path):
     """The only column of texts need not have a name that zadapter knows."""
     when = datetime(2024, 1, 5, tzinfo=timezone.utc)
@@ -249,7 +275,9 @@ def test_many_distinct_queries_are_sampled_by_weight(spark, read, monkeypatch):
         ("log.csv", "query\n", "empty log"),
         ("log.csv", '"SELECT 1 FROM t WHERE a = 1"\nx\n', "no header: its first line has 'SEL"),
         ("log.sql", "-- nothing;\n", "empty log"),
-        ("log.jsonl", '{"a": 1}\n', "empty log"),
+        ("log.jsonl", '{"a": 1}\n', "lines of JSON without a query: their keys are a; name the"),
+        ("log.jsonl", '{"Event": "SparkListenerLogStart"}\n', "empty log"),
+        ("log.jsonl", "\n", "empty log"),
         ("log.parquet", "no Parquet", "cannot be read"),
     ],
 )
