@@ -51,9 +51,9 @@ def test_a_rewrite_pays_after_days_where_the_log_has_times():
 @pytest.mark.parametrize(
     ("changed", "learned", "judged"),
     [
-        ({"entries": 20}, "1 filters, the older part of the log", "1 filters, the newer part"),
-        ({"entries": 19}, "1 filters, the older part of the log", "too few to rely on"),
-        ({"held_out": False}, "1 filters, the whole log", "the same: only one part"),
+        ({"entries": 20}, "1 filter, the older part of the log", "1 filter, the newer part"),
+        ({"entries": 19}, "1 filter, the older part of the log", "too few to rely on"),
+        ({"held_out": False}, "1 filter, the whole log", "the same: only one part"),
     ],
 )
 def test_what_an_advice_rests_on_is_said(changed, learned, judged):

@@ -93,7 +93,7 @@ def test_what_hinders_a_condition_is_named():
     assert whys[0] == "no bounds of x"
     assert "cast" in whys[1]
     assert whys[2] == "the file has no rows"
-    assert conjunct_facts(five, files)[0].why == "1 files have no bounds of x"
+    assert conjunct_facts(five, files)[0].why == "1 file without bounds of x"
     only = explain_files(Unknown("upper(s) = 'A'"), files)["why"].to_pylist()
     assert "upper(s)" in only[0]
     assert explain_files(Constant(value=True), files)["why"][0].as_py().startswith("the condition")

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 from zadapter.base.interrupts import ignoring_errors
 from zadapter.base.java_errors import first_line
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.base.secrets import mask_secrets
 
 LOGGER = logging.getLogger("zadapter.phases")
 
 _SHOWN: Mapping[str, Callable[[int], str]] = {
     "version": "version {}".format,
-    "files": "{:,} files".format,
+    "files": lambda number: show_count(number, "files"),
     "bytes": show,
-    "rows": "{:,} rows".format,
+    "rows": lambda number: show_count(number, "rows"),
 }
 """The facts of a phase, and their text in a log line."""
 

@@ -73,6 +73,16 @@ def show_part(part: float, whole: float) -> str:
     return f"{f'{number:.1f}'.removesuffix('.0')} of {shown}"
 
 
+def show_count(number: int, things: str) -> str:
+    """Format a number of things, whose plural is given.
+
+    >>> show_count(1, "entries"), show_count(1234, "row groups")
+    ('1 entry', '1,234 row groups')
+    """
+    one = f"{things[:-3]}y" if things.endswith("ies") else things.removesuffix("s")
+    return f"{number:,} {one if number == 1 else things}"
+
+
 def is_weight(given: Any) -> bool:
     """Return whether a value is a number above 0, up to :data:`MOST_WEIGHT`.
 

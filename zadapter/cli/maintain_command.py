@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
+from zadapter.base.quantities import show_count
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import Html
 from zadapter.cli.error_messages import report_change
@@ -59,7 +60,7 @@ def maintain(
             lake, dry_run=dry_run, max_concurrent_tables=max_concurrent_tables, spark=spark
         )
         changed = [line.table for line in report.lines if line.bytes_rewritten and not dry_run]
-        done = f"{lake}: {len(changed)} tables rewritten" if changed else ""
+        done = f"{lake}: {show_count(len(changed), 'tables')} rewritten" if changed else ""
 
         def shown() -> Result:
             if metrics is not None:

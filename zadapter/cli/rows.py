@@ -8,6 +8,7 @@ import typer
 import zadapter
 from zadapter.base.names import quote
 from zadapter.base.quantities import show as show_size
+from zadapter.base.quantities import show_count
 from zadapter.base.translate_errors import translate_errors
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import Backend, Table, Version, Where, parse_pairs, parse_version
@@ -78,7 +79,7 @@ def _collect_rows(rows: "DataFrame", limit: int) -> Result:
     return Result(
         documents=[ascii_json(row[0]) for row in kept],
         table=listing(names, [["null" if t is None else t for t in row[1:]] for row in kept]),
-        note=more or f"{len(kept)} rows",
+        note=more or show_count(len(kept), "rows"),
     )
 
 
@@ -105,7 +106,8 @@ def files(
         return Result(
             documents=[as_json(found)],
             table=listing(columns, [[file[name] for name in columns] for file in found]),
-            note=f"{len(found)} files of {show_size(size)}, {rows:,} rows",
+            note=f"{show_count(len(found), 'files')} of {show_size(size)}, "
+            f"{show_count(rows, 'rows')}",
         )
 
     return FunctionCall(function="files", tables=(table,), backend=backend, run=run)
@@ -197,7 +199,7 @@ def delete(
     def run(spark: "SparkSession") -> Result:
         done = zadapter.delete(table, where, backend=backend, spark=spark)
         return report_change(
-            f"{table}: {done.rows_deleted:,} rows deleted" if done.committed else "",
+            f"{table}: {show_count(done.rows_deleted, 'rows')} deleted" if done.committed else "",
             lambda: facts(done.to_dict(), done.facts()),
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zadapter
-from zadapter.base.quantities import parse_age
+from zadapter.base.quantities import parse_age, show_count
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import Backend, Html, Table
 from zadapter.cli.error_messages import report_change
@@ -114,8 +114,8 @@ def vacuum(
 
     def run(spark: "SparkSession") -> Result:
         done = zadapter.vacuum(table, older_than=age, dry_run=dry_run, backend=backend, spark=spark)
-        count = len(done.paths)
-        note = f"{count} files {'can be deleted with --no-dry-run' if dry_run else 'deleted'}"
+        files = show_count(len(done.paths), "files")
+        note = f"{files} {'can be deleted with --no-dry-run' if dry_run else 'deleted'}"
         return report_change(
             f"{table}: {note}" if done.committed else "",
             lambda: Result(

@@ -6,7 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from zadapter.base.printable import abridge
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.base.secrets import mask_fields
 from zadapter.layout.filters import Keys
 from zadapter.layout.layout import Request
@@ -223,11 +223,13 @@ class Advice(Facts):
         unused = sum(self.unused.values())
         facts = {
             "table": describe_table(self.table, self.format, self.version),
-            "log": f"{self.entries:,} entries, {self.filters:,} filters, {unused:,} entries unused",
-            "learned from": f"{self.learned_from:,} filters, the "
+            "log": f"{show_count(self.entries, 'entries')}, {show_count(self.filters, 'filters')}, "
+            f"{show_count(unused, 'entries')} unused",
+            "learned from": f"{show_count(self.learned_from, 'filters')}, the "
             f"{'older part of the log' if self.held_out else 'whole log'}",
-            "judged by": f"{self.judged_by:,} filters, {self._newer()}",
-            "predicted": f"with {self.files:,} files, from {self.sampled:,} sampled rows",
+            "judged by": f"{show_count(self.judged_by, 'filters')}, {self._newer()}",
+            "predicted": f"with {show_count(self.files, 'files')}, from "
+            f"{show_count(self.sampled, 'sampled rows')}",
         }
         if self.chosen is None:
             reason = "is expected to let all queries" if self._rejected() else "lets these queries"
@@ -313,7 +315,7 @@ class Advice(Facts):
         """
         return effects(
             Effects(
-                title=f"{self.table}: {self.judged_by:,} filters",
+                title=f"{self.table}: {show_count(self.judged_by, 'filters')}",
                 after="" if self.chosen is None else self.chosen.name,
                 labels=tuple(each.where for each in self.queries),
                 weights=tuple(each.weight for each in self.queries),
@@ -382,7 +384,7 @@ class Advice(Facts):
         if queries is None:
             return ""
         in_days = "" if days is None or days < SOON else f"{days:,.1f} days, "
-        return f"{in_days}{queries:,} queries"
+        return f"{in_days}{show_count(queries, 'queries')}"
 
     def _extremes(self) -> tuple[QueryEffect, ...]:
         """Return the queries that gain most, and those that lose most."""
@@ -437,6 +439,7 @@ def _describe_drift(drift: Drift, share: float) -> str:
     """Return what a layout promised and what queries read, as text."""
     elsewhere = f"; {drift.elsewhere:.0%} filter none of its columns" if drift.elsewhere else ""
     return (
-        f"promised {drift.promised:.1%} to the {drift.filters:,} filters that it was learned from, "
-        f"which read {drift.held:.1%} now; these queries read {share:.1%}{elsewhere}"
+        f"promised {drift.promised:.1%} to the {show_count(drift.filters, 'filters')} that "
+        f"it was learned from, which read {drift.held:.1%} now; these queries read "
+        f"{share:.1%}{elsewhere}"
     )

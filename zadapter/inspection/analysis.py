@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from zadapter.base.printable import abridge
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.base.secrets import mask_fields
 from zadapter.inspection.column_facts import ColumnFacts
 from zadapter.inspection.pending_rewrite import PendingRewrite
@@ -175,7 +175,7 @@ class Analysis(Facts):
             )
         if self.deletes:
             number = "unknown number" if self.deleted_rows is None else f"{self.deleted_rows:,}"
-            facts["deleted rows"] = f"{number}, in {self.deletes:,} files with deletes"
+            facts["deleted rows"] = f"{number}, in {show_count(self.deletes, 'files')} with deletes"
         if self.small_files:
             size = show(self.target_file_size)
             facts["small files"] = f"{self.small_files:,}, below half of {size}"
@@ -185,7 +185,8 @@ class Analysis(Facts):
             )
             facts["why"] = why
             facts["rewrite"] = (
-                f"{self.rewrite.jobs:,} jobs, {self.rewrite.files:,} files of "
+                f"{show_count(self.rewrite.jobs, 'jobs')}, "
+                f"{show_count(self.rewrite.files, 'files')} of "
                 f"{show(self.rewrite.bytes)} -> {self.rewrite.files_written:,}, gain "
                 f"{self.rewrite.gain:.0%}{'' if self.rewrite.planned else _BY_BOUNDS}"
             )
@@ -252,7 +253,8 @@ def _column_row(column: ColumnFacts) -> tuple[object, ...]:
 
 def _effect(due: PendingRewrite) -> str:
     if due.gain < NOISE:
-        return f"join them into {due.files_written:,} files; filters scan as much as before"
+        written = show_count(due.files_written, "files")
+        return f"join them into {written}; filters scan as much as before"
     shares = f"from {due.share_before:.1%} of the rows to {due.share_after:.1%}"
     if due.share_after > due.share_before:  # the gain is then that by row group
         return (
@@ -276,4 +278,4 @@ def _runs(runs: Sequence[SortedRun]) -> str:
     largest = ", ".join(f"{run.totals.files:,}" for run in written[:_NAMED])
     more = ", ..." if len(written) > _NAMED else ""
     of = f" of {largest}{more} files" if written else ""
-    return f"{len(written):,}{of}; {raw:,} files in none"
+    return f"{len(written):,}{of}; {show_count(raw, 'files')} in none"

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.base.names import NameParts, join
+from zadapter.base.quantities import show_count
 from zadapter.base.ranks import Ints
 from zadapter.predicates.predicate import IsNull, Not, Predicate
 from zadapter.predicates.predicate import columns as columns_of
@@ -64,7 +65,7 @@ def _hindrance(part: Predicate, files: pa.Table) -> str:
     for column in sorted(columns_of(part)):
         unknown = int(without_bounds(files, column).sum())
         if unknown:
-            reasons.append(f"{unknown:,} files have no bounds of {join(column)}")
+            reasons.append(f"{show_count(unknown, 'files')} without bounds of {join(column)}")
     return "; ".join(reasons)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.quantities import show_count
 from zadapter.base.secrets import mask_fields
 from zadapter.inspection.conjuncts import ConjunctFacts
 from zadapter.inspection.reads import FileTotals, GroupsRead
@@ -87,13 +88,13 @@ class Explanation(Facts):
             "where": self.where,
             "contents": str(self.totals),
             "kept": str(self.kept),
-            "skipped": f"{self.skipped:,} files",
+            "skipped": f"{show_count(self.skipped, 'files')}",
         }
         if self.row_groups is not None:
             found = self.row_groups
             facts["row groups"] = (
-                f"{found.kept:,} of {found.row_groups:,} kept, {found.rows:,} rows, from the "
-                f"footers of {found.files:,} of {found.of:,} files"
+                f"{found.kept:,} of {found.row_groups:,} kept, {show_count(found.rows, 'rows')}, "
+                f"from the footers of {found.files:,} of {found.of:,} files"
             )
         read = self.engine.read
         facts["Spark reads"] = self.engine.note if read is None else str(read)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from zadapter.base.printable import abridge
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.base.ranks import Ints
 from zadapter.inspection.column_facts import total_rows
 from zadapter.inspection.conjuncts import find_unused
@@ -36,8 +36,8 @@ class FileTotals:
     bytes: int
 
     def __str__(self) -> str:
-        rows = "unknown" if self.rows is None else f"{self.rows:,}"
-        return f"{self.files:,} files, {rows} rows, {show(self.bytes)}"
+        rows = "unknown rows" if self.rows is None else show_count(self.rows, "rows")
+        return f"{show_count(self.files, 'files')}, {rows}, {show(self.bytes)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +128,16 @@ class Reads:
         """Return the reads as readable facts, by name."""
         judged = f", the {self.judged:,} heaviest judged" if self.judged < self.filters else ""
         found = {
-            "queries": f"{self.entries:,} entries, {self.filters:,} filters{judged}",
+            "queries": f"{show_count(self.entries, 'entries')}, "
+            f"{show_count(self.filters, 'filters')}{judged}",
             "a query reads": f"{self.share:.1%} of the rows",
         }
         if self.in_vain is not None:
             groups = self.row_groups_in_vain
             more = "" if groups is None else f", {groups:.1%} of the opened row groups"
             found["in vain"] = (
-                f"{self.in_vain:.1%} of the opened files{more}, by {self.counted:,} filters"
-                f"{'; ' if self.note else ''}{self.note}"
+                f"{self.in_vain:.1%} of the opened files{more}, by "
+                f"{show_count(self.counted, 'filters')}{'; ' if self.note else ''}{self.note}"
             )
         unused = abridge([f"{n:,} {why}" for why, n in self.unused.items()], "; ")
         return found | ({"unused entries": unused} if unused else {})

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zadapter.base.printable import abridge
+from zadapter.base.quantities import show_count
 from zadapter.base.secrets import mask_fields
 from zadapter.inspection.comparison import KINDS, UNSOUND
 from zadapter.report.facts import SHOWN, Facts, Listing, describe_table
@@ -77,8 +78,8 @@ class Audit(Facts):
         """Return the audit as readable facts, by name."""
         facts = {
             "table": describe_table(self.table, self.format, self.version),
-            "compared": f"{self.files_audited:,} files with their {self.by}, in "
-            f"{len(self.columns)} columns",
+            "compared": f"{show_count(self.files_audited, 'files')} with their {self.by}, in "
+            f"{show_count(len(self.columns), 'columns')}",
             **({"unreadable": self._unreadable} if self.unreadable else {}),
             "unsound": f"{self.unsound:,}",
             "missing": f"{self.missing:,}",
@@ -91,10 +92,12 @@ class Audit(Facts):
         if self.unsure:
             facts["unsure"] = f"{self.unsure:,}; deep=True (--deep) decides"
         if self.repaired_version is not None:
-            facts["repaired"] = f"{len(self.repaired):,} files, version {self.repaired_version}"
+            done = show_count(len(self.repaired), "files")
+            facts["repaired"] = f"{done}, version {self.repaired_version}"
         if self.left:
             left = Counter(self.left.values()).most_common()
-            facts["not repaired"] = abridge([f"{n:,} files: {why}" for why, n in left], "; ")
+            kinds = [f"{show_count(number, 'files')}: {why}" for why, number in left]
+            facts["not repaired"] = abridge(kinds, "; ")
         if self.note:
             facts["note"] = self.note
         return facts
