@@ -78,7 +78,16 @@ OTHERS = [
 """Paths that begin a layout's folder, and do not end it."""
 
 
-@pytest.mark.parametrize("paths", [PATHS, [*PATHS, *OTHERS], OTHERS, PATHS[:2], [None], []])
+BELOW = [
+    f"file:/home/zadapter-demo/lake/warehouse/shop/orders/data/{name}"
+    for name in (f"zadapter-{LAYOUT}/0", f"zadapter-{LAYOUT[::-1]}/1", "00000-plain")
+]
+"""Paths of a table that lies itself in a folder whose name begins like that of a layout."""
+
+
+@pytest.mark.parametrize(
+    "paths", [PATHS, [*PATHS, *OTHERS], OTHERS, PATHS[:2], BELOW, [*PATHS, *BELOW], [None], []]
+)
 def test_layouts_are_those_that_a_search_in_each_path_finds(paths):
     """However the paths follow each other, and in slices, too."""
     array = pa.array(["an odd one", *paths], pa.string()).slice(1)

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.builders import fitted
+from zadapter.layout.cold import request_for_cold
+from zadapter.layout.layout import Curve
 from zadapter.layout.store import FOLDER, LAST, Layouts
 
 LAYOUT = fitted([[1.0, 2.0, 3.0]], 2)
@@ -39,28 +41,35 @@ def test_a_thousand_nights_store_one_request():
 
 
 def test_the_last_request_is_that_of_the_last_rewrite():
-    """Tables whose rows are all overwritten every night have no file that names a layout."""
+    """Tables whose rows are all overwritten every night have no file that names a layout.
+
+    Of cold files, it is the request of the table, which the next call goes on with.
+    """
     folder = Folder()
     other = replace(LAYOUT, request=replace(LAYOUT.request, target_file_size=5))
-    for layout in (LAYOUT, other, replace(LAYOUT, request=replace(LAYOUT.request, cold=True))):
-        Layouts(folder).keep(layout)
-
-    assert Layouts(folder).get(LAST).request == other.request
+    for written in (other, replace(other, request=request_for_cold(other.request))):
+        Layouts(folder).keep(LAYOUT)
+        Layouts(folder).keep(written)
+        assert Layouts(folder).get(LAST).request == other.request
     Layouts(folder).keep(LAYOUT)
     assert Layouts(folder).get(LAST).request == LAYOUT.request
 
 
 def test_it_is_known_whether_the_last_rewrite_was_meant_for_the_whole_table():
-    """A part that gets the table's own layout takes nothing from it; another layout does."""
-    folder, table = Folder(), replace(LAYOUT, of_table=True)
-    part = replace(LAYOUT, request=replace(LAYOUT.request, target_file_size=5))
+    """A part by the table's own keys takes nothing from it, in other sizes too; other keys do."""
+    folder, part = Folder(), replace(LAYOUT, of_part=True)
+    smaller = replace(part, request=replace(LAYOUT.request, target_file_size=5))
+    other = replace(part, request=replace(LAYOUT.request, curve=Curve.LINEAR))
     known = []
-    for layout in (LAYOUT, table, LAYOUT, part, table):
+    for layout in (part, LAYOUT, part, smaller, other, smaller, LAYOUT):
         Layouts(folder).keep(layout)
         last = Layouts(folder).get(LAST)
-        known.append((last.request == LAYOUT.request, last.of_table))
+        known.append((last.request == layout.request, last.of_part))
 
-    assert known == [(True, False), (True, True), (True, True), (False, False), (True, True)]
+    assert known == [
+        (True, True), (True, False), (True, False), (False, False), (True, True), (True, True),
+        (True, False),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import pytest
 
 from tests.kit.builders import request
 from tests.planning.test_maintenance import A_RUN, ASKED, paths, raw, run, table_of
+from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Layout
 from zadapter.layout.store import LAST
-from zadapter.planning.file_size import find_bloom_filters, other_bloom_filters, request_for_cold
+from zadapter.planning.file_size import find_bloom_filters, other_bloom_filters
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, Renewal
 
@@ -64,8 +65,8 @@ def test_filters_are_kept_as_last_asked_for():
     """Also if no file has them any more. If a part was to get them, those of most bytes count."""
     stored = {each.id: Layout.uncut(each) for each in (ASKED, FILTERED)}
     files = table_of(*run(A_RUN, 3), *run(FILTERED.id + "c" * 16, 2))
-    part = {LAST: stored[FILTERED.id]}
-    every = {LAST: replace(stored[FILTERED.id], of_table=True)}
+    part = {LAST: replace(stored[FILTERED.id], of_part=True)}
+    every = {LAST: stored[FILTERED.id]}
 
     assert find_bloom_filters(files, stored) == ()
     assert find_bloom_filters(files, stored | part) == ()

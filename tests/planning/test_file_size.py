@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.builders import MIB, file_table, fitted
+from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Curve, Layout
 from zadapter.layout.store import LAST
 from zadapter.planning.file_size import (
@@ -18,7 +19,6 @@ from zadapter.planning.file_size import (
     followed_request,
     heaviest_request,
     present_request,
-    request_for_cold,
     target_file_size,
 )
 
@@ -67,14 +67,14 @@ def table(old=0, new=0, bare=0):
     return file_table(names, sizes=[*held.values()], layouts=[*held])
 
 
-def last(layout, *, of_table):
+def last(layout, *, of_part=False):
     """What is stored with the table after a rewrite by a layout."""
-    return KNOWN | {LAST: replace(Layout.uncut(layout.request), of_table=of_table)}
+    return KNOWN | {LAST: replace(Layout.uncut(layout.request), of_part=of_part)}
 
 
 def test_a_change_of_the_layout_goes_on_while_most_files_have_the_old_one():
     """Unless no file has the last one: then another table was in this folder."""
-    stored = last(NEW, of_table=True)
+    stored = last(NEW)
     begun = table(old=9, bare=9, new=1)
 
     assert heaviest_request(begun, stored) == OLD.request
@@ -82,7 +82,7 @@ def test_a_change_of_the_layout_goes_on_while_most_files_have_the_old_one():
     assert followed_request(begun, stored) == NEW.request
     assert choose_file_size(begun, stored, [("c0",)], Curve.ADAPTIVE, None) == 2 * MIB
     assert present_request(table(old=9), stored) == OLD.request
-    assert present_request(table(old=9, bare=9), {}) is None
+    assert present_request(table(old=9, bare=99), KNOWN) == OLD.request
 
 
 def test_a_change_goes_on_if_only_cold_files_have_the_new_layout():
@@ -90,13 +90,13 @@ def test_a_change_goes_on_if_only_cold_files_have_the_new_layout():
     cold = Layout.uncut(request_for_cold(NEW.request))
     begun = file_table(["a", "b"], sizes=[9, 1], layouts=[OLD.id, cold.id])
 
-    assert present_request(begun, last(NEW, of_table=True)) == NEW.request
+    assert present_request(begun, last(NEW)) == NEW.request
 
 
 @pytest.mark.parametrize("part", [1, 4, 20], ids=["a few files", "a third", "most of it"])
 def test_a_rewrite_of_a_part_is_the_layout_of_the_table_once_most_bytes_have_it(part):
     """A rewrite of a few files with `where` has not asked for the rest of the table."""
-    stored, files = last(NEW, of_table=False), table(old=8, new=part)
+    stored, files = last(NEW, of_part=True), table(old=8, new=part)
     expected = NEW.request if part > 8 else OLD.request
 
     assert present_request(files, stored) == followed_request(files, stored) == expected
@@ -107,18 +107,18 @@ def test_a_rewrite_of_a_part_is_the_layout_of_the_table_once_most_bytes_have_it(
 
 def test_a_table_of_which_a_part_was_tried_has_no_layout():
     """So a query log decides about its rest; a call without keys follows what it finds."""
-    stored, files = last(NEW, of_table=False), table(new=1, bare=9)
+    stored, files = last(NEW, of_part=True), table(new=1, bare=9)
 
     assert present_request(files, stored) is None
     assert followed_request(files, stored) == NEW.request
-    assert present_request(files, last(NEW, of_table=True)) == NEW.request
+    assert present_request(files, last(NEW)) == NEW.request
 
 
 def test_appends_do_not_take_the_layout_from_a_table():
     """Other writers have none, and most nights their files are few."""
-    for of_table, bare in ((True, 99), (False, 7)):
+    for of_part, bare in ((False, 99), (True, 7)):
         files = table(old=8, bare=bare)
-        assert present_request(files, last(OLD, of_table=of_table)) == OLD.request
+        assert present_request(files, last(OLD, of_part=of_part)) == OLD.request
 
 
 def test_a_table_keeps_the_size_it_was_clustered_with():

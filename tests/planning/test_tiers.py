@@ -9,8 +9,9 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, fitted, request
 from tests.kit.variants import slow_but
+from zadapter.layout.cold import COLD, request_for_cold, request_of_table
 from zadapter.planning.file_groups import jobs
-from zadapter.planning.file_size import COLD, heaviest_request, request_for_cold, request_of_table
+from zadapter.planning.file_size import heaviest_request
 from zadapter.planning.maintenance import Limits, maintenance
 from zadapter.planning.merges import Reason, groups_of
 from zadapter.planning.tiers import Tiers

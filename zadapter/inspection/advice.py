@@ -234,7 +234,8 @@ class Advice(Facts):
         if self.chosen is None:
             reason = "is expected to let all queries" if self._rejected() else "lets these queries"
             facts["advice"] = (
-                f"keep the current layout: no layout below {reason} read far fewer rows"
+                f"keep the current layout: no layout below {reason} read far fewer rows by file "
+                "and no more by row group"
             )
         else:
             chosen = self.chosen

@@ -96,6 +96,10 @@ class Request:
         names = map(join, self.columns)
         return Keys(dict(zip(names, self.weights, strict=True)), self.filters)
 
+    def has_keys_of(self, other: "Request") -> bool:
+        """Return whether another request has the same key columns and curve."""
+        return self.columns == other.columns and self.curve is other.curve
+
     def to_dict(self) -> dict[str, Any]:
         """Return the request as plain JSON values."""
         blooms = [join(column) for column in self.bloom_filters]
@@ -144,8 +148,8 @@ class Layout:
     """Whether the cuts are stored with the table. Of other layouts only the request is stored."""
     run: str = ""
     """Identifies the rewrite that the layout was fitted for: two may have equal cuts."""
-    of_table: bool = False
-    """Whether the rewrite was meant for the whole table, in this call or in several ones."""
+    of_part: bool = False
+    """Whether the rewrite was meant for a part of the table, not for all of it in some calls."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self.id == other.id
@@ -199,7 +203,7 @@ class Layout:
         tree = self._tree()
         tree["levels"] = [deduplicate_cuts(level) for level in tree["levels"]]
         whole = tree | files | {"order": order, "format": _version(self.request)}
-        whole |= {"of_table": True} if self.of_table else {}
+        whole |= {"of_part": True} if self.of_part else {}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -225,7 +229,7 @@ class Layout:
             width=np.array(data["width"], np.int32),
             order=None if order is None else np.array(order, np.int32),
             run=data.get("run", ""),
-            of_table=data.get("of_table") is True,
+            of_part=data.get("of_part") is True,
         )
 
     def regrain(self, files: Sequence[int]) -> "Layout":

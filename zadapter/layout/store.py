@@ -16,6 +16,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from zadapter.layout.cold import request_of_table
 from zadapter.layout.layout import Layout
 
 FOLDER = "_zadapter/layouts"
@@ -64,17 +65,24 @@ class Layouts:
 
         A layout with long texts may be too large. It is not stored, and fitted again when needed.
         """
-        request = Layout.uncut(layout.request)
-        self._keep(layout.request.id, request)
-        if not layout.request.cold:
-            self._keep_last(replace(request, of_table=layout.of_table))
+        self._keep(layout.request.id, Layout.uncut(layout.request))
+        last = Layout.uncut(request_of_table(layout.request))
+        self._keep_last(replace(last, of_part=layout.of_part))
         if layout.lasting:
             self._keep(layout.id, layout)
 
     def _keep_last(self, request: Layout) -> None:
-        """Write a request as the last one; that of the table stays, though a part is rewritten."""
+        """Write a request as the last one.
+
+        That of the table stays if a part is rewritten by the same keys, also into other sizes.
+        """
         last = self.get(LAST)
-        if last != request or (request.of_table and not last.of_table):
+        if last is None or (last.of_part and not request.of_part):
+            stays = False
+        else:
+            is_part = request.of_part and not last.of_part
+            stays = last == request or (is_part and last.request.has_keys_of(request.request))
+        if not stays:
             self._write(LAST, request)
 
     def _keep(self, layout_id: str, layout: Layout) -> None:

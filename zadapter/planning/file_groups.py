@@ -19,9 +19,9 @@ from zadapter.base.key_types import texts
 from zadapter.base.names import join
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.build import MAX_LEAVES
+from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Layout, LayoutStore, Request
 from zadapter.layout.trunk import Trunk
-from zadapter.planning.file_size import request_for_cold
 from zadapter.table.file_stats import column_type, partition, total
 
 Root = tuple[str | None, ...]

@@ -6,7 +6,6 @@ to skip some, large tables few enough files to plan with.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.arrays import as_array
 from zadapter.base.names import NameParts
+from zadapter.layout.cold import request_for_cold, request_of_table
 from zadapter.layout.layout import ID, Curve, LayoutStore, Request
 from zadapter.layout.store import LAST
 from zadapter.table.file_stats import total
@@ -25,8 +25,6 @@ SMALLEST = MIB
 """Minimum chosen size: opening a smaller file costs more than reading it."""
 USUAL, LARGEST = 128 * MIB, 1024 * MIB
 """Maximum chosen size of a usual and of a very large table."""
-COLD = 4
-"""How many times larger the files of the cold tier are, with row groups of the usual size."""
 MANY_FILES = 8192
 """Number of files above which files grow from the usual size to the largest."""
 
@@ -88,21 +86,6 @@ def choose_file_size(
     return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
 
 
-def request_for_cold(request: Request) -> Request:
-    """Return the request for the cold files of a table for which *request* is made."""
-    return _scale_request(request, COLD, cold=True)
-
-
-def request_of_table(request: Request) -> Request:
-    """Return the request of the table, given the request of its cold or of its other files."""
-    return _scale_request(request, 1 / COLD, cold=False) if request.cold else request
-
-
-def _scale_request(request: Request, times: float, *, cold: bool) -> Request:
-    size, row_groups = int(request.target_file_size * times), int(request.row_groups * times)
-    return replace(request, target_file_size=size, row_groups=row_groups, cold=cold)
-
-
 def find_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[NameParts, ...]:
     """Return the columns with Bloom filters of the layout that a call without keys follows."""
     request, last = followed_request(files, layouts), layouts.get(LAST)
@@ -125,13 +108,9 @@ def other_bloom_filters(files: pa.Table, layouts: LayoutStore, request: Request)
         name
         for name, layout in stored
         if layout is not None
-        and _same_keys(layout.request, request)
+        and layout.request.has_keys_of(request)
         and layout.request.bloom_filters != request.bloom_filters
     )
-
-
-def _same_keys(request: Request, other: Request) -> bool:
-    return request.columns == other.columns and request.curve is other.curve
 
 
 def heaviest_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
@@ -148,12 +127,13 @@ def present_request(files: pa.Table, layouts: LayoutStore) -> Request | None:
     rewrite of a part, it is the layout of most bytes, or none if most bytes have none.
     """
     last, ids = layouts.get(LAST), pc.utf8_slice_codeunits(files["layout"], 0, ID)
-    if last is not None and last.of_table:
+    if last is not None and not last.of_part:
         own = [last.request.id, request_for_cold(last.request).id]
         if pc.any(pc.is_in(ids, value_set=pa.array(own, ids.type))).as_py():
             return last.request
     bare = total(files.filter(pc.is_null(files["layout"])), "size")
-    return None if 2 * bare > total(files, "size") else heaviest_request(files, layouts)
+    is_tried = last is not None and last.of_part and 2 * bare > total(files, "size")
+    return None if is_tried else heaviest_request(files, layouts)
 
 
 def followed_request(files: pa.Table, layouts: LayoutStore) -> Request | None:

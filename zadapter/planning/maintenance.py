@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.ranks import Ints
+from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Request
 from zadapter.planning.candidates import Candidates, candidates
 from zadapter.planning.file_groups import Root, sort_by_partition
 from zadapter.planning.file_groups import parts as pieces
-from zadapter.planning.file_size import request_for_cold
 from zadapter.planning.merges import Reason, Renewal, RequiredFiles, Rewrite
 from zadapter.planning.partition_parts import FileArrays, PartitionPart, cold_parts, parts_of
 from zadapter.planning.reading import Mask

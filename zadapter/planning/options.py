@@ -517,7 +517,10 @@ class Options:
 
 
 _OF_LAYOUT = ("curve", "row_groups")
-_UNCHOSEN = "no layout lets queries like those of the log read far fewer rows, so none is chosen"
+_UNCHOSEN = (
+    "no layout lets queries like those of the log read far fewer rows by file, and no more by row "
+    "group, so none is chosen"
+)
 OPTIONS: Mapping[str, Row] = {
     each.name: each.metadata["row"] for each in fields(Options) if "row" in each.metadata
 }

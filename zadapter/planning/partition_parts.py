@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from zadapter.base.arrays import as_array, take_rows
 from zadapter.base.ranks import Ints, rank
+from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Request
 from zadapter.layout.trunk import Trunk
 from zadapter.planning import trunks
 from zadapter.planning.file_groups import Root
-from zadapter.planning.file_size import request_for_cold
 from zadapter.planning.merges import Reason
 from zadapter.planning.reading import SMALLEST_SHARE, Mask, grain
 from zadapter.table import file_stats

@@ -27,8 +27,8 @@ _HALF = 2
 GROWTH = 1.25
 """How many times larger than the replaced files the written ones may be without a word."""
 _GROWN = (
-    "since columns compress less in a new order and in small row groups; a larger "
-    "target_file_size= or fewer row_groups= make them smaller, and skip less"
+    "small row groups may be why (row_groups=, target_file_size=), or the new order, another codec "
+    "or Bloom filters"
 )
 
 
@@ -231,17 +231,17 @@ def describe_constant(alike: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def describe_growth(before: int, after: int) -> str:
-    """Explain why a rewrite by keys has made the files larger; empty: it has not.
+    """Say that a rewrite by keys has made the files larger, and what may be why; empty: it has not.
 
     >>> describe_growth(8_000_000, 9_000_000)
     ''
     >>> describe_growth(8_000_000, 16_000_000)
-    'the rows take 2.0 x the bytes, since columns compress less in a new order and in small row \
-groups; a larger target_file_size= or fewer row_groups= make them smaller, and skip less'
+    'the rows take 2.0 x the bytes; small row groups may be why (row_groups=, target_file_size=), \
+or the new order, another codec or Bloom filters'
     """
-    if after <= GROWTH * before:
+    if not before or after <= GROWTH * before:
         return ""
-    return f"the rows take {after / max(before, 1):.1f} x the bytes, {_GROWN}"
+    return f"the rows take {after / before:.1f} x the bytes; {_GROWN}"
 
 
 def describe_effect(

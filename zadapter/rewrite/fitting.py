@@ -13,11 +13,11 @@ from zadapter.base.names import NameParts, join
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
+from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Layout, Request
 from zadapter.layout.predict import RankedSample
 from zadapter.layout.trunk import Trunk, fit_below
 from zadapter.planning.file_groups import Job, Root, find_roots, root_limit, roots_of
-from zadapter.planning.file_size import request_for_cold
 from zadapter.planning.reading import filter_weights
 from zadapter.spark.sample import ROWS_A_FILE, SHARED_ROWS, files_to_read, sample, sample_size
 from zadapter.table.file_stats import row_counts

@@ -293,8 +293,8 @@ def _layouts_to_store(call: RewriteContext, planned: AnyJob) -> tuple[Layout, ..
         return ()
     every = call.plan.files
     rewritten, all_bytes = (file_stats.total(f, "size") for f in (planned.job.files, every))
-    lasting, of_table = LASTING * rewritten >= all_bytes, call.options.is_for_table
-    return (replace(planned.layout, lasting=lasting, of_table=of_table),)
+    lasting, of_part = LASTING * rewritten >= all_bytes, not call.options.is_for_table
+    return (replace(planned.layout, lasting=lasting, of_part=of_part),)
 
 
 def _version(version: int | None) -> str:

@@ -130,9 +130,12 @@ def find_layouts(paths: pa.StringArray) -> pa.StringArray:
     data = np.frombuffer(paths.buffers()[2], np.uint8)
     folders = np.lib.stride_tricks.sliding_window_view(data, _WIDTH)[starts[named]]
     is_new = np.append([True], (folders[1:] != folders[:-1]).any(axis=1))
-    ids = _extract_layouts(paths.take(pa.array(named[is_new])))
-    if ids.null_count:  # another folder of a path may have the id
+    first = named[is_new]
+    heads = paths.take(pa.array(first))
+    matched = pc.find_substring_regex(heads, LAYOUT).to_numpy()
+    if (matched != at[first]).any():  # another folder of a path may have the id
         return _extract_layouts(paths)
+    ids = _extract_layouts(heads)
     run_of = np.full(len(paths), -1)
     run_of[named] = np.cumsum(is_new) - 1
     return ids.take(pa.array(run_of, mask=run_of < 0))

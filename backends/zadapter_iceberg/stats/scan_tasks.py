@@ -55,7 +55,8 @@ class FilePlaces(NamedTuple):
         """Return the numbers of the manifests of some files; None: a file is missing, or twice."""
         wanted = pa.array(set(paths), pa.string())
         at = np.flatnonzero(pc.is_in(self.paths, wanted).to_numpy())
-        if len(at) != len(wanted):
+        held = self.paths.take(pa.array(at))
+        if len(at) != len(wanted) or pc.count_distinct(held).as_py() != len(wanted):
             return None
         found = np.searchsorted(np.cumsum(self.counts), at, side="right")
         return [int(number) for number in np.unique(found)]

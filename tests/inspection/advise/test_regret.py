@@ -119,3 +119,12 @@ def test_the_newer_half_of_a_log_is_learned_from():
     late = weigh_newer(log, np.eye(4, SLICES) * [[1], [1], [1], [1]])
 
     assert [each.weight for each in late] == [0, 0, 1, 1]
+
+
+def test_filters_that_are_of_one_query_by_way_of_another_have_one_number():
+    """Of two queries with an equal filter, none is judged by a layout that fits the other one."""
+    one, two = asked("ab", 2, seed=4)
+    for queries in ([0, 1, 1], [1, 1, 0]):
+        log = [one, two, one] if queries[0] == 0 else [two, one, one]
+        assert len(set(number_queries(log, queries).tolist())) == 1
+    assert len(set(number_queries([one, two], [0, 1]).tolist())) == 2

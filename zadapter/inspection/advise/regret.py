@@ -77,12 +77,18 @@ def number_queries(filters: Sequence[Filter], queries: Sequence[int | None]) -> 
         filters: The filters.
         queries: The query of each in its log; None: it is of none but its own.
     """
-    known: dict[object, int] = {}
-    numbers = np.arange(len(filters))
+    first: dict[object, int] = {}
+    same_as = list(range(len(filters)))
+
+    def find(at: int) -> int:
+        while same_as[at] != at:
+            at = same_as[at]
+        return at
+
     for at, (each, query) in enumerate(zip(filters, queries, strict=True)):
-        number = at if query is None else known.setdefault(query, at)
-        numbers[at] = known.setdefault(each.boxes, number)
-    return numbers
+        for known in (each.boxes, *(() if query is None else (query,))):
+            same_as[find(at)] = find(first.setdefault(known, at))
+    return np.array([find(at) for at in same_as], np.int64)
 
 
 def deal(filters: Sequence[Filter], queries: Ints) -> tuple[Hand, Hand]:
