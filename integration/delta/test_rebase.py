@@ -137,6 +137,7 @@ def test_a_rewritten_file_leaves_the_exchange(lake, spark, table, between):
     assert lake.load(table).distinct().count() == 2_999
 
 
+@pytest.mark.slow
 def test_several_rivals_in_turn_are_followed(lake, table, between):
     """A second conflict during the rebase is followed from the plan again."""
     deletes = [
@@ -180,6 +181,7 @@ def test_what_cannot_be_followed_stops_the_rewrite(lake, table, between, rival, 
     assert not [*Path(table).glob("*zadapter*.parquet")]
 
 
+@pytest.mark.slow
 def test_a_restore_meanwhile_stops_the_rewrite(lake, spark, table, between):
     """Rows that were deleted when the rewrite was planned are live again, and stay so."""
     lake.sql(f"DELETE FROM delta.`{table}` WHERE s % 50 = 7")

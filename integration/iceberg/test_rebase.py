@@ -113,6 +113,7 @@ def test_row_ids_stay_with_their_rows(lake, spark, between):
     assert sorted(kept) == sorted(before - gone)
 
 
+@pytest.mark.slow
 def test_several_rivals_in_turn_are_followed(lake, spark, between):
     """A second conflict during the rebase is followed from the plan again."""
     name = lake.make(numbers(spark), format_version=3, **ON_READ)
