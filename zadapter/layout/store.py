@@ -77,11 +77,10 @@ class Layouts:
         That of the table stays if a part is rewritten by the same keys, also into other sizes.
         """
         last = self.get(LAST)
-        if last is None or (last.of_part and not request.of_part):
-            stays = False
+        if last is None or last.of_part or not request.of_part:
+            stays = last == request and last.of_part == request.of_part
         else:
-            is_part = request.of_part and not last.of_part
-            stays = last == request or (is_part and last.request.has_keys_of(request.request))
+            stays = last.request.has_keys_of(request.request)
         if not stays:
             self._write(LAST, request)
 

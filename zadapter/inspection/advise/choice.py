@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any
 
@@ -407,10 +407,7 @@ class Judge:
 
     def learn(self, known: Sequence[Filter]) -> Keys | None:
         """Return the layout that is learned from filters alone; None: they use no column."""
-
-        def fit(weights: Mapping[NameParts, float]) -> Keys | None:
-            return learn_keys(known, weights)
-
+        fit = partial(learn_keys, known)
         return fit(choose_columns(self.table, known, weigh_columns(known, self.usable), fit))
 
     @cached_property

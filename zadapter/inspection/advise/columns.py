@@ -45,8 +45,10 @@ def choose_columns(
         fit: Returns the layout of some columns that is learned from the filters.
     """
     frequent = dict(list(weights.items())[:MOST_COLUMNS])
+    if len(weights) <= MOST_COLUMNS:
+        return frequent
     wide = fit(dict(list(weights.items())[:MOST_TRIED]))
-    if len(weights) <= MOST_COLUMNS or wide is None:
+    if wide is None:
         return frequent
     table = _thin_out(table)
     depth = int(np.ceil(np.log2(table.budget.max(initial=1)))) + SPARE
@@ -75,7 +77,7 @@ def _thin_out(table: SampledTable) -> SampledTable:
 
 
 def _order_by_cuts(layout: Layout, depth: int) -> list[NameParts]:
-    """Return the columns of a layout, by how many nodes of its first levels they cut."""
+    """Return the columns of a layout, by the shares of nodes of its first levels that they cut."""
     cut = np.zeros(len(layout.request.columns))
     for level in layout.levels[:depth]:
         for each in level.by_column:
