@@ -69,6 +69,7 @@ def test_whichever_comes_next_clusters_what_is_new(lake):
     assert (lake.rows(path), by_others(path)) == (rows, sums)
 
 
+@pytest.mark.slow
 def test_rows_that_were_deleted_from_its_files_stay_deleted(lake):
     """A file with a deletion vector is still zadapter's; whoever rewrites it drops the rows."""
     path = str(lake.folder / "deleted")

@@ -1,12 +1,14 @@
 """Logs whose checkpoint is large are read without Delta's state, and tell the same."""
 
 import json
+import shutil
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from integration.delta.conftest import Tables
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_delta import DeltaBackend
 from zadapter_delta.commits.rewrites import removals
@@ -22,9 +24,10 @@ from zadapter_delta.table.lookup import current, locate
 COLUMNS = [("a",), ("s",)]
 
 
-@pytest.fixture
-def table(lake, spark):
+@pytest.fixture(scope="module")
+def original(spark, tmp_path_factory):
     """A table with a checkpoint, and commits after it that touch files of it in every way."""
+    lake = Tables(spark, tmp_path_factory.mktemp("large"))
     rows = spark.range(400).selectExpr("id a", "concat('s', id) s", "concat('p ä/', id % 3) p")
     said = {"enableDeletionVectors": "true", "checkpointInterval": "1"}
     path = lake.make(rows, partition_by=["p"], **said)
@@ -36,6 +39,12 @@ def table(lake, spark):
         path
     )
     return path
+
+
+@pytest.fixture
+def table(lake, original):
+    """A copy of it: its log names files, and files of deletion vectors, by relative paths."""
+    return str(shutil.copytree(original, lake.folder / "events"))
 
 
 def written(lake, path, *actions):

@@ -4,6 +4,7 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
+from tests.kit.variants import slow
 from zadapter.base.commit_attempts import Backoff
 from zadapter.errors import ConflictError, UnsupportedError
 
@@ -60,7 +61,7 @@ def test_a_table_that_is_set_to_another_line_of_history(lake, spark, between, ma
     assert values(lake, name) == [n for n in range(1_000) if n != 11]
 
 
-@pytest.mark.parametrize("of", ["old", "new", "all"])
+@pytest.mark.parametrize("of", ["new", "all", *slow("old")])
 def test_an_equality_delete_while_rows_move_to_another_spec(lake, spark, between, of):
     """Be it written for the old spec, for the new one or for all: the row it deletes is gone."""
     name = lake.make(numbers(spark), "p")

@@ -49,7 +49,7 @@ def test_a_delete_meanwhile_costs_only_its_rows(lake, spark, between, version):
     assert lake.history(name)[-1][0] == "replace"
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [3, *slow(2)])
 def test_a_rewritten_file_leaves_the_exchange(lake, spark, between, version):
     """A copy-on-write rival has replaced one of five files, and no table has a delete file."""
     name = lake.make(numbers(spark), files=5, format_version=version, **ON_WRITE)
