@@ -180,9 +180,7 @@ class DeltaBackend:
     def read(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files*: deletion vectors are applied, row ids are kept."""
         _, base = snapshot.handle
-        adds = self._texts.add_zones(
-            snapshot, self._live.find_actions(base, files["path"].to_pylist())
-        )
+        adds = self._texts.add_zones(snapshot, self._live.find_actions(base, files))
         tracking = self._jvm.module(self._jvm.delta, "RowTracking")
         with activate(self._spark):
             rows = self._rows(snapshot, self._jvm.seq_of(adds))
@@ -268,7 +266,7 @@ class DeltaBackend:
     def read_places(self, snapshot: Snapshot, files: pa.Table) -> DataFrame:
         """Return the live rows of *files* with their places, and their ids if they have some."""
         base = snapshot.handle.snapshot
-        adds = self._live.find_actions(base, files["path"].to_pylist())
+        adds = self._live.find_actions(base, files)
         return self._places(snapshot, self._jvm.seq_of(self._texts.add_zones(snapshot, adds)))
 
     def read_staged_places(self, snapshot: Snapshot, staged: Staged) -> DataFrame:
@@ -319,8 +317,7 @@ class DeltaBackend:
     def _removes(self, change: Change) -> JavaObject:
         """Return the AddFile actions of the files that it removes as a ``java.util.List``."""
         try:
-            paths = change.removed["path"].to_pylist()
-            return self._live.find_actions(change.base.handle.snapshot, paths)
+            return self._live.find_actions(change.base.handle.snapshot, change.removed)
         except Exception:  # Delta reads the log lazily, and it may now be another table's
             rewrites.refuse_another(self._jvm, change.base)
             raise
@@ -339,7 +336,7 @@ class DeltaBackend:
 
     def restate(self, snapshot: Snapshot, files: pa.Table) -> int:
         """Commit the same AddFile actions with new stats, without data change."""
-        adds = self._live.find_actions(snapshot.handle.snapshot, files["path"].to_pylist())
+        adds = self._live.find_actions(snapshot.handle.snapshot, files)
         columns = [split(each.name) for each in files.schema.field("stats").type]
         texts = rewrites.format_stats(self._jvm, snapshot, files, columns)
         return rewrites.commit_stats(self._jvm, snapshot, adds, files["path"].to_pylist(), texts)

@@ -6,9 +6,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from integration.delta.conftest import Tables
+from zadapter.errors import UnsupportedError
 from zadapter.table.spark_schema import arrow_schema
 from zadapter_delta import DeltaBackend
 from zadapter_delta.commits.rewrites import removals
@@ -17,6 +20,7 @@ from zadapter_delta.stats import add_files
 from zadapter_delta.stats.add_files import Wanted
 from zadapter_delta.stats.arrow_adds import flatten
 from zadapter_delta.table import live_files
+from zadapter_delta.table.checkpoint_log import CheckpointLog
 from zadapter_delta.table.checkpoints import Checkpoint, to_structs
 from zadapter_delta.table.large_log import LargeLog
 from zadapter_delta.table.lookup import current, locate
@@ -166,25 +170,64 @@ def test_a_list_that_contradicts_the_checksum_is_read_from_the_state(
     assert file_table(spark, table).equals(told)
 
 
+def repeat(_, adds):
+    """Return as many actions, of which one is there twice and another one is not."""
+    adds.set(0, adds.get(1))
+    return adds
+
+
+def resize(jvm, adds):
+    """Return the actions on the same paths, one of which has other bytes."""
+    [first] = jvm.to_python(jvm.list_of([adds.get(0)]))
+    adds.set(0, jvm.to_java([{**first, "size": first["size"] + 1}]).get(0))
+    return adds
+
+
+def drop(_, adds):
+    """Return the actions without one."""
+    adds.remove(adds.get(0))
+    return adds
+
+
+@pytest.mark.parametrize("mistake", [drop, repeat, resize])
 @pytest.mark.parametrize("way", ["Arrow", "Spark"])
-def test_actions_that_a_reader_of_the_log_lacks_are_read_from_the_state(
-    spark, table, monkeypatch, way
+def test_actions_that_a_reader_of_the_log_has_wrong_are_read_from_the_state(
+    spark, table, monkeypatch, way, mistake
 ):
     """A rewrite of the files goes on: Delta itself has them."""
-    find, frame = Checkpoint.find, LargeLog.frame
+    jvm = Jvm(spark)
+    find, read = CheckpointLog.find_actions, LargeLog.actions
+
+    def wrong(adds):
+        return mistake(jvm, jvm.root.java.util.ArrayList(adds))
+
     monkeypatch.setattr("zadapter_delta.table.large_log.LARGE", -1)
-    monkeypatch.setattr(LargeLog, "frame", lambda self: frame(self).limit(0))
-    monkeypatch.setattr(Checkpoint, "find", lambda *args: (adds[1:] for adds in find(*args)))
+    monkeypatch.setattr(CheckpointLog, "find_actions", lambda *args: wrong(find(*args)))
+    monkeypatch.setattr(LargeLog, "actions", lambda *args: wrong(read(*args)))
     if way == "Spark":
         monkeypatch.setattr(live_files, "find_checkpoint", lambda *_: None)
+    snapshot = current(jvm, table, locate(jvm, table))
+    live = jvm.to_python(snapshot.allFiles().collectAsList())
+    files = pa.table({name: [add[name] for add in live] for name in ("path", "size")})
+
+    found = jvm.to_python(live_files.LiveFiles(jvm).find_actions(snapshot, files))
+
+    assert {add["path"]: add["size"] for add in found} == {add["path"]: add["size"] for add in live}
+    assert len(found) == len(live) > 8
+
+
+def test_actions_of_other_files_than_asked_for_are_refused(spark, table):
+    """As many files as the version has, but not these; or these, with other bytes."""
     jvm = Jvm(spark)
     snapshot = current(jvm, table, locate(jvm, table))
-    paths = sorted(add.path() for add in snapshot.allFiles().collectAsList())
+    live = jvm.to_python(snapshot.allFiles().collectAsList())
+    files = pa.table({name: [add[name] for add in live] for name in ("path", "size")})
+    others = pa.table({"path": ["x", *files["path"].to_pylist()[1:]], "size": files["size"]})
+    larger = files.set_column(1, "size", pc.add(files["size"], 1))
 
-    found = live_files.LiveFiles(jvm).find_actions(snapshot, paths)
-
-    assert sorted(add.path() for add in found) == paths
-    assert len(paths) > 8
+    for asked in (others, larger):
+        with pytest.raises(UnsupportedError, match="has other actions than those of the "):
+            live_files.LiveFiles(jvm).find_actions(snapshot, asked)
 
 
 ODD_BOUNDS = {

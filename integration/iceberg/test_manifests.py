@@ -189,6 +189,24 @@ def test_no_manifest_stays_open_where_its_reader_is_left(lake, spark, monkeypatc
         assert open_manifests(version.jvm) == 0
 
 
+def test_no_manifest_stays_open_that_is_no_avro(lake, spark):
+    """Another program has overwritten it; the error of Iceberg's own reader says so."""
+    name = lake.make(spark.range(8).selectExpr("id AS a"))
+    with closing(IcebergBackend(spark)) as backend:
+        version = backend.snapshot(name).handle
+        manifests = find_manifests(version, {})
+        (one,) = manifests.items
+        path = Path(str(one.path()).removeprefix("file:"))
+        (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+        path.write_bytes(b"no avro!" * (one.length() // 8 + 1))
+
+        for _ in range(3):
+            with pytest.raises(UnreadManifestsError):
+                list(LiveFiles(version.jvm, manifests, ()))
+
+        assert open_manifests(version.jvm) == 0
+
+
 def test_manifests_that_cannot_be_read_in_bulk_are_read_by_iceberg(lake, spark, monkeypatch):
     """What the bulk reader throws ends it, and Iceberg's own readers tell the same."""
     name = lake.make(spark.range(50).selectExpr("id AS a"))

@@ -5,7 +5,7 @@ sampling, reading and committing request the same files in turn, so they are kep
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from zadapter.base.interrupts import ignoring_errors
+from zadapter.base.quantities import show, show_count
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.gateway import java_rows
 from zadapter.table.file_stats import total
@@ -41,7 +42,7 @@ class LiveFiles:
         self._few: JavaObject | None = None
         self._is_large = False
         self._checkpoint: CheckpointLog | None = None
-        self._last: tuple[list[str], JavaObject] = ([], None)
+        self._last: tuple[list[str], int, JavaObject] = ([], 0, None)
 
     def frame(self, snapshot: JavaObject) -> DataFrame:
         """Return the AddFile actions as a DataFrame."""
@@ -81,24 +82,37 @@ class LiveFiles:
         size = int(snapshot.deltaFileSizeInBytes()) + int(snapshot.checkpointSizeInBytes())
         return size // BYTES_A_FILE
 
-    def find_actions(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
-        """Return the AddFile actions of *paths* as a ``java.util.List``.
+    def find_actions(self, snapshot: JavaObject, files: pa.Table) -> JavaObject:
+        """Return the AddFile actions of some files as a ``java.util.List``.
+
+        Actions that are not those of the files are not believed: then another reader reads the
+        log, at last Delta's state.
+
+        Args:
+            snapshot: The version.
+            files: A part of its file table.
 
         Raises:
-            UnsupportedError: The log lacks some of the files.
+            UnsupportedError: The log has not exactly these files.
         """
         self._look_at(snapshot)
-        if self._last[0] != paths:
-            adds = self._select_actions(snapshot, paths)
-            if adds.size() != len(paths):
-                raise UnsupportedError(f"the log has only {adds.size()} of {len(paths)} files")
-            self._last = paths, adds
-        return self._last[1]
+        paths, size = files["path"].to_pylist(), total(files, "size")
+        if self._last[:2] != (paths, size):
+            found = next((adds for adds in self._select_actions(snapshot, paths)
+                          if self._are_of(adds, len(paths), size)), None)  # fmt: skip
+            if found is None:
+                raise UnsupportedError(
+                    f"Delta's state of {snapshot.deltaLog().dataPath()} has other actions than "
+                    f"those of the {show_count(len(paths), 'files')} of {show(size)} that its log "
+                    "lists; nothing was written with them, please report this"
+                )
+            self._last = paths, size, found
+        return self._last[2]
 
     def _look_at(self, snapshot: JavaObject) -> None:
         if self._snapshot == snapshot:
             return
-        self._snapshot, self._last = snapshot, ([], self._jvm.list_of(()))
+        self._snapshot, self._last = snapshot, ([], 0, self._jvm.list_of(()))
         self._few, self._checkpoint = None, None
         self.__dict__.pop("_large", None)
         self._is_large = is_large(snapshot)
@@ -128,27 +142,32 @@ class LiveFiles:
         sizes = self._jvm.loops.map_items(adds, self._jvm.loops.method(ADD_FILE, "size"))
         return [int(size) for size in json.loads(self._jvm.root.java.util.Objects.toString(sizes))]
 
-    def _select_actions(self, snapshot: JavaObject, paths: list[str]) -> JavaObject:
-        """Return actions by the first reader of the log that has all of them, or by the state."""
+    def _select_actions(self, snapshot: JavaObject, paths: list[str]) -> Iterator[JavaObject]:
+        """Yield the actions on *paths* by each reader of the log, at last by Delta's state."""
         if self._few is not None:
-            return select_paths(self._jvm, self._few, paths)
+            yield select_paths(self._jvm, self._few, paths)
         if self._checkpoint is not None:
+            found = None
             with ignoring_errors():
                 found = self._checkpoint.find_actions(paths)
-                if found.size() == len(paths):
-                    return found
+            if found is not None:
+                yield found
         names = self._jvm.frame(pa.table({"path": pa.array(paths, pa.string())}))
         if self._is_large:
             adds = self._large.frame()
-            found = self._large.actions(adds.join(F.broadcast(names), "path", "left_semi"))
-            if found.size() == len(paths):
-                return found
+            yield self._large.actions(adds.join(F.broadcast(names), "path", "left_semi"))
         adds = snapshot.allFiles()
         if len(paths) < snapshot.numOfFiles():
             some = DataFrame(adds.toDF(), self._jvm.spark)
             some = some.join(F.broadcast(names), "path", "left_semi")
             adds = getattr(java_rows(some), "as")(adds.encoder())
-        return adds.collectAsList()
+        yield select_paths(self._jvm, adds.collectAsList(), paths)
+
+    def _are_of(self, adds: JavaObject, count: int, size: int) -> bool:
+        """Return whether actions on some of *count* paths are one for each, of as many bytes."""
+        path = self._jvm.loops.method(ADD_FILE, "path")
+        distinct = self._jvm.root.java.util.HashSet(self._jvm.loops.map_items(adds, path))
+        return adds.size() == distinct.size() == count and sum(self._sizes(adds)) == size
 
 
 def _agrees(snapshot: JavaObject, files: int, size: int) -> bool:

@@ -13,6 +13,7 @@ deletes each file that a commit removed, even if a commit added it again.
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NoReturn
 from uuid import uuid4
@@ -162,9 +163,11 @@ def _copy_delete_file(jvm: Jvm, located: Located, delete: JavaObject) -> JavaObj
     table, root = located.table, jvm.root
     name = str(delete.location()).rpartition("/")[2]
     location = table.locationProvider().newDataLocation(f"{uuid4().hex}-{name}")
-    source = table.io().newInputFile(delete.location()).newStream()
-    target = table.io().newOutputFile(location).create()
-    root.org.apache.hadoop.io.IOUtils.copyBytes(source, target, 1 << 16, True)  # noqa: FBT003
+    with (
+        closing(table.io().newInputFile(delete.location()).newStream()) as source,
+        closing(table.io().newOutputFile(location).create()) as target,
+    ):
+        root.org.apache.hadoop.io.IOUtils.copyBytes(source, target, 1 << 16)
     spec = table.specs().get(delete.specId())
     builder = jvm.iceberg.FileMetadata.deleteFileBuilder(spec).copy(delete)
     columns = jvm.iceberg.util.ArrayUtil.toIntArray(delete.equalityFieldIds())

@@ -1,6 +1,8 @@
 package zadapter.iceberg;
 
+import java.io.Closeable;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -119,7 +121,7 @@ public final class ManifestColumns implements Iterator {
   /** Ends the reading, and closes the manifest that is read. */
   public synchronized void close() {
     ended = true;
-    closeStream();
+    close(stream);
   }
 
   public synchronized boolean hasNext() {
@@ -145,7 +147,7 @@ public final class ManifestColumns implements Iterator {
       // Iceberg's own readers are asked
     } finally {
       if (!whole) {
-        closeStream();
+        close(stream);
       }
     }
     if (!whole || path.length == 0 && started) {
@@ -164,7 +166,7 @@ public final class ManifestColumns implements Iterator {
     return total;
   }
 
-  private void closeStream() {
+  private static void close(Closeable stream) {
     try {
       if (stream != null) {
         stream.close();
@@ -211,8 +213,14 @@ public final class ManifestColumns implements Iterator {
       throw new UnsupportedOperationException("encrypted");
     }
     found = 0;
-    stream = new DataFileStream(
-        io.newInputFile(manifest.path(), manifest.length()).newStream(), new GenericDatumReader());
+    InputStream input = io.newInputFile(manifest.path(), manifest.length()).newStream();
+    try {
+      stream = new DataFileStream(input, new GenericDatumReader());
+    } finally {
+      if (stream == null) { // this is no Avro, which the error says
+        close(input);
+      }
+    }
     entry = entryOf(stream.getSchema());
     return true;
   }
