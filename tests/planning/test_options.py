@@ -10,15 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
 
+import pyarrow as pa
 import pytest
 
 import zadapter
+from tests.kit.builders import MIB, file_table, snapshot
 from zadapter.base.locations import VARIABLES
 from zadapter.errors import UsageError
 from zadapter.inspection.querylog.sources import Queries
 from zadapter.layout.filters import Filter, Keys
 from zadapter.layout.layout import Curve, Request
 from zadapter.planning.options import OPTIONS, Options, default_of
+from zadapter.planning.request import request_of
 
 WRONG = [
     ("table=None", "is not a table"),
@@ -215,6 +218,22 @@ def test_no_option_is_lost_where_a_log_decides_the_keys(name):
 
     for found in (given.with_layout(KEPT), given.with_advice(Keys({"a": 1.0}), ("c",))):
         assert getattr(found, name) == STATED[name] != default_of(name)
+
+
+@pytest.mark.parametrize("weights", [(1e16, 1.0), (1.0, 1e300)], ids=str)
+def test_a_layout_with_weights_of_an_older_release_is_followed(weights):
+    """Their limit is that of new layouts. The request stays, so no file is rewritten for it."""
+    stored = replace(KEPT, columns=(("a",), ("b",)), weights=weights)
+    table = snapshot(pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    files = file_table(["1"], sizes=[MIB])
+    plain = Options(table="t").with_layout(stored)
+    by_log = replace(LOGGED, row_groups=16).with_advice(stored.keys, ())
+
+    for options in (plain, by_log):
+        assert request_of(options, table, files).weights == weights
+    assert request_of(plain, table, files) == stored
+    with pytest.raises(UsageError, match="and up to 1e\\+15"):
+        Options(table="t", by=stored.keys.weights)
 
 
 def test_a_curve_that_a_kept_layout_cannot_have_is_refused():

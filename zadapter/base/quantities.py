@@ -83,14 +83,14 @@ def show_count(number: int, things: str) -> str:
     return f"{number:,} {one if number == 1 else things}"
 
 
-def is_weight(given: Any) -> bool:
-    """Return whether a value is a number above 0, up to :data:`MOST_WEIGHT`.
+def is_weight(given: Any, most: float = MOST_WEIGHT) -> bool:
+    """Return whether a value is a number above 0, up to a limit.
 
     >>> [is_weight(each) for each in (1, 0.5, 0, True, float("nan"), 10**400, "1")]
     [True, True, False, False, False, False, False]
     """
     is_number = isinstance(given, Real) and not isinstance(given, bool)
-    return is_number and bool(0 < given <= MOST_WEIGHT)
+    return is_number and bool(0 < given <= most)
 
 
 def age(given: object, name: str) -> timedelta:

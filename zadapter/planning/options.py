@@ -8,6 +8,7 @@ from functools import cached_property
 from math import inf
 from numbers import Integral, Real
 from os import PathLike, fspath
+from sys import float_info
 from typing import Any, get_args
 
 from zadapter.base.commit_attempts import Backoff
@@ -185,16 +186,18 @@ def _weights(by: Any, argument: str = "by") -> Mapping[str, float]:
         stated = dict.fromkeys(_check_columns(stated, argument), 1.0)
     if not stated:
         raise UsageError("no key columns; pass one to four columns that filters use")
-    return {name: _weight(name, weight) for name, weight in stated.items()}
+    # a layout may have been stored by a release without a limit
+    most = float_info.max if isinstance(by, Keys) else MOST_WEIGHT
+    return {name: _weight(name, weight, most) for name, weight in stated.items()}
 
 
-def _weight(name: Any, weight: Any) -> float:
+def _weight(name: Any, weight: Any, most: float) -> float:
     if not isinstance(name, str):
         raise UsageError(f"by= must contain column names, not {name!r}")
-    if not is_weight(weight):
+    if not is_weight(weight, most):
         raise UsageError(
             f"the weight of {name} in by= is {weight!r:.60}; pass a number above 0 and up to "
-            f"{MOST_WEIGHT:g}"
+            f"{most:g}"
         )
     return float(weight)
 
@@ -433,11 +436,10 @@ class Options:
         Raises:
             UsageError: The layout cannot have the stated curve.
         """
-        keys = request.keys
         known: dict[str, Any] = {"curve": request.curve.value, "row_groups": request.row_groups}
         return replace(
             self,
-            by=keys if keys.filters else keys.weights,
+            by=request.keys,
             queries=None,
             by_log=self.by == AUTO,
             **{name: value for name, value in known.items() if name not in self._stated},
