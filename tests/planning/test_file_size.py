@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.builders import MIB, file_table, fitted
+from tests.kit.builders import MIB, file_table, fitted, snapshot
 from zadapter.layout.cold import request_for_cold
 from zadapter.layout.layout import Curve, Layout
 from zadapter.layout.store import LAST
@@ -14,13 +15,19 @@ from zadapter.planning.file_size import (
     FILES,
     LARGEST,
     SMALLEST,
+    USUAL,
     choose_file_size,
+    counted_sizes,
     find_requests,
     followed_request,
     heaviest_request,
     present_request,
     target_file_size,
 )
+from zadapter.planning.maintenance import maintenance
+from zadapter.planning.merges import Renewal
+from zadapter.planning.options import Options
+from zadapter.planning.request import request_of
 
 TIB = MIB << 20
 sizes = st.integers(0, 1 << 55)
@@ -174,3 +181,64 @@ def test_a_request_is_known_when_none_of_its_cuts_were_stored():
 
     assert list(find_requests(files, stored)) == [nights[0].request]
     assert list(find_requests(files, {})) == [None]
+
+
+WIDE = {OLD.request.id: Layout.uncut(OLD.request)}
+
+
+def rewritten(files, **options):
+    """Return the target size, and the numbers of files that replace others and all of a table."""
+    schema = pa.schema([("c0", pa.int64()), ("c1", pa.int64())])
+    table = replace(snapshot(schema), layouts=WIDE)
+    asked = Options(table="t", row_groups=OLD.request.row_groups, **options)
+    asked_for = request_of(asked, table, files)
+    renewal = Renewal.of(
+        files, WIDE, asked_for, every=asked.force, is_sized=asked.file_bytes is not None
+    )
+    found = maintenance(files, asked_for, [], asked.limits, renewal=renewal)
+    written = [sum(each.cut_into for each in some) for some in (found.rewrites, found.anew)]
+    return asked_for.target_file_size, *written
+
+
+def test_a_change_of_the_keys_writes_as_many_small_files_again():
+    """Those of many columns are larger than their target, and the more of them, the more so."""
+    files = table_of_runs(15, size=int(2.2 * MIB))
+
+    assert rewritten(files, by="c1") == (MIB, 15, 0)
+    assert rewritten(files, by="c0", force=True) == (MIB, 15, 0)
+    assert rewritten(files, by="c1", target_file_size="1MB") == (MIB, 33, 0)
+
+
+def test_small_files_that_are_merged_with_new_ones_count_as_what_they_were_to_be():
+    """So one append does not give a table twice the files."""
+    files = table_of_runs(15, size=int(2.2 * MIB), new=3)
+
+    assert rewritten(files, by="c0")[2] == 18
+
+
+def test_small_files_of_a_target_of_32_stay_32():
+    """Whatever their bytes, which chose a smaller number of larger files."""
+    layout = replace(OLD, request=replace(OLD.request, target_file_size=2 * MIB))
+    stored = {layout.request.id: Layout.uncut(layout.request)}
+    files = file_table([str(n) for n in range(35)], sizes=4 * MIB, layouts=[layout.id] * 35)
+
+    assert choose_file_size(files, stored, [("c1",)], Curve.ADAPTIVE, None) == 2 * MIB
+    assert counted_sizes(files, stored).sum() == 70 * MIB
+
+
+def test_large_files_count_by_their_bytes():
+    """Above their target, they have more rows than they should, as if compression has changed."""
+    layout = replace(OLD, request=replace(OLD.request, target_file_size=USUAL))
+    stored = {layout.request.id: Layout.uncut(layout.request)}
+    files = file_table(["1", "2"], sizes=2 * USUAL, layouts=[layout.id, None])
+
+    assert counted_sizes(files, stored).sum() == 4 * USUAL
+
+
+def table_of_runs(count, *, size, new=0):
+    """Return files of the old layout, and new files of its target size."""
+    return file_table(
+        [str(number) for number in range(count + new)],
+        sizes=[*[size] * count, *[MIB] * new],
+        layouts=[*[OLD.id] * count, *[None] * new],
+    )

@@ -140,7 +140,9 @@ def _subject(
         request=request,
         table_files=table_files,
         limits=options.limits,
-        target_file_size=present_file_size(files, request, snapshot.target_file_size),
+        target_file_size=present_file_size(
+            files, snapshot.layouts, request, snapshot.target_file_size
+        ),
         left_out=left_out,
         note=note,
     )

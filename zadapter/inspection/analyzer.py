@@ -16,8 +16,8 @@ from zadapter.inspection.pending_rewrite import PendingRewrite, find_pending
 from zadapter.inspection.query_log import QueryLog
 from zadapter.inspection.reads import FileTotals, Query, reads, totals
 from zadapter.layout.layout import Request
-from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Limits
+from zadapter.planning.merges import Renewal
 from zadapter.planning.reading import filter_weights
 from zadapter.table import file_stats
 from zadapter.table.file_stats import find_constant, row_counts, total
@@ -104,8 +104,8 @@ class Subject:
         if self.request is None or not self.files.num_rows:
             return None
         names = tuple(self.snapshot.partition)
-        outdated = other_bloom_filters(self.files, self.snapshot.layouts, self.request)
-        return find_pending(self.files, self.request, names, self.limits, self.space, outdated)
+        renewal = Renewal.of(self.files, self.snapshot.layouts, self.request)
+        return find_pending(self.files, self.request, names, self.limits, self.space, renewal)
 
     def worst(self) -> tuple[int, tuple[Partition, ...]]:
         """Return the number of partitions, and those whose files overlap most."""

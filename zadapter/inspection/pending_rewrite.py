@@ -1,6 +1,6 @@
 """Whether a rewrite is due, by the rule of the maintenance planner, and what it would bring."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +71,7 @@ def find_pending(
     partition_columns: Sequence[str],
     limits: Limits,
     space: Space,
-    outdated: Collection[str] = (),
+    renewal: Renewal,
 ) -> PendingRewrite:
     """Return what would be rewritten.
 
@@ -81,11 +81,9 @@ def find_pending(
         partition_columns: The table's partition columns.
         limits: Limits of one run of ``optimize``.
         space: The files' boxes in the key columns.
-        outdated: Ids of requests whose files have other Bloom filters.
+        renewal: Clustered files that are rewritten, and how files count.
     """
-    found = maintenance(
-        files, request, partition_columns, limits, renewal=Renewal(outdated=outdated)
-    )
+    found = maintenance(files, request, partition_columns, limits, renewal=renewal)
     before = space.share_now
     first = [each for each in found.rewrites if each.reason is Reason.FIRST]
     chosen = list(found.rewrites)

@@ -1,7 +1,7 @@
 """What rewrites of a table would save queries, and what they would cost, from its log alone."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,8 @@ large a share of what filters read of their files now."""
 class Terms:
     """What makes rewrites of a table due besides its files, and what they are paid by."""
 
-    outdated: Collection[str] = ()
-    """Ids of requests whose files have other Bloom filters."""
+    renewal: Renewal = field(default_factory=Renewal)
+    """Clustered files that are rewritten, and how files count."""
     store: ObjectStore | None = None
     """The store of the table, if it bills requests."""
     prices: Prices | None = None
@@ -76,14 +76,19 @@ def judge(
     terms: Terms = Terms(),
 ) -> list[tuple[Rewrite, Step]]:
     """Return the rewrites that :func:`steps` finds, and what each saves and costs."""
-    renewal = Renewal(outdated=terms.outdated)
     found = maintenance(
-        files, request, partition_columns, limits, renewal=renewal, tiers=terms.tiers
+        files,
+        request,
+        partition_columns,
+        limits,
+        renewal=terms.renewal,
+        tiers=terms.tiers,
     )
     due = (*found.rewrites, *found.left)
     if not due:
         return []
-    before, saved = _predict(_Reader.of(files, request, partition_columns, space), due)
+    facts = FileArrays.of(files, request, worn(files), terms.renewal.layouts)
+    before, saved = _predict(_Reader.of(facts, partition_columns, space), due)
     total = max(1, int(space.boxes.rows.sum()))
     dropped = _first_that_do_not_pay(request, due, before, saved)
     return [
@@ -168,23 +173,21 @@ class _Reader:
     """Cost of opening a file, in rows."""
 
     @classmethod
-    def of(
-        cls, files: pa.Table, request: Request, partition_columns: Sequence[str], space: Space
-    ) -> "_Reader":
+    def of(cls, facts: FileArrays, partition_columns: Sequence[str], space: Space) -> "_Reader":
         """Return the filters on a table."""
-        facts = FileArrays.of(files, request, worn(files))
-        number, names = partition_numbers(files, partition_columns)
+        request = facts.request
+        number, names = partition_numbers(facts.files, partition_columns)
         count = int(facts.layout.max(initial=-1)) + 2
         runs, run_of = np.unique(number * count + facts.layout + 1, return_inverse=True)
-        whole = np.bincount(number, facts.sizes, len(names)).astype(np.int64)
+        whole = np.bincount(number, facts.counted, len(names)).astype(np.int64)
         members = Members(
-            sizes=facts.sizes,
+            sizes=facts.counted,
             rows=facts.rows,
             run_of=run_of,
             is_raw=runs % count == 0,
             whole=whole[runs // count],
         )
-        rows, size = (np.float64(each.sum()) for each in (facts.rows, facts.sizes))
+        rows, size = (np.float64(each.sum()) for each in (facts.rows, facts.counted))
         cost = float(opening(request, rows, size))
         return cls(request, space, members.row_groups(request), cost)
 

@@ -22,7 +22,7 @@ from zadapter.lake.own_settings import Settings, follow_definition, settings_of
 from zadapter.lake.settings import OWN, Budget, Entry
 from zadapter.layout.layout import Request
 from zadapter.planning.cost import object_store
-from zadapter.planning.file_size import other_bloom_filters
+from zadapter.planning.merges import Renewal
 from zadapter.planning.options import Options
 from zadapter.planning.reading import filter_weights
 from zadapter.planning.relearning import Relearning
@@ -163,7 +163,9 @@ def _judge_files(opened: Opened, options: Options, judged: Judged, budget: Budge
     extents = [extent(files, column) for column in request.columns]
     boxes = space(extents, row_counts(files), filter_weights(request))
     terms = Terms(
-        outdated=other_bloom_filters(files, snapshot.layouts, request),
+        renewal=Renewal.of(
+            files, snapshot.layouts, request, is_sized=options.file_bytes is not None
+        ),
         store=object_store(snapshot.location, renames=backend.format.renames),
         prices=budget.prices,
         tiers=tiers,

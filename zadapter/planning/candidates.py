@@ -106,8 +106,8 @@ def candidates(
     """
     runs = _SortedRuns.of(facts, parts, by_boxes)
     part, place, sums = _steps(runs)
-    rows, size = sums[:, 0], sums[:, 1]
-    cut_into, row_groups = grain(facts.request, size, rows, runs.files.whole[part])
+    rows, counted, sums = sums[:, 0], sums[:, -1], sums[:, :-1]
+    cut_into, row_groups = grain(facts.request, counted, rows, runs.files.whole[part])
     groups = (cut_into * row_groups).astype(np.float64)
     after = spread(
         facts.request, rows, cut_into.astype(np.float64), groups, runs.files.opening[part]
@@ -136,7 +136,8 @@ def candidates(
 
 def _steps(runs: "_SortedRuns") -> tuple[Ints, Ints, Floats]:
     """Return parts, the places up to which their runs are taken, and sums over these runs."""
-    of_run = np.stack([runs.rows, runs.sizes, runs.file_count, runs.now], axis=1)
+    each = (runs.rows, runs.sizes, runs.file_count, runs.now, runs.counted)
+    of_run = np.stack(each, axis=1)
     sums = np.zeros((len(runs.count), of_run.shape[1]))
     found = np.zeros(len(runs.count))  # rows of the largest candidate of each part
     parts, places, taken = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [sums[:0]]
@@ -168,6 +169,8 @@ class _SortedRuns:
     """Number of the part of each run."""
     rows: Floats
     sizes: Floats
+    counted: Floats
+    """Bytes of each run as they count for the number of files."""
     file_count: Floats
     now: Floats
     """What filters read of each run, with a cost of opening files."""
@@ -191,7 +194,10 @@ class _SortedRuns:
         """Find the runs of each part."""
         files = _Files.of(facts, parts, by_boxes)
         members, part = files.members, files.part_of_run
-        rows, sizes = (_sums(members.run_of, each) for each in (members.rows, members.sizes))
+        rows, sizes, counted = (
+            _sums(members.run_of, each)
+            for each in (members.rows, facts.sizes[files.at], members.sizes)
+        )
         now, boxes = files.read(by_boxes)
         order = np.lexsort((rows, ~members.is_raw, part))
         count = np.bincount(part, minlength=len(parts))
@@ -203,6 +209,7 @@ class _SortedRuns:
             part=part,
             rows=rows[order],
             sizes=sizes[order],
+            counted=counted[order],
             file_count=_sums(members.run_of)[order],
             now=now[order],
             count=count,
@@ -258,10 +265,10 @@ class _Files:
         base = int(key.max(initial=0)) + 1
         distinct, run_of = np.unique(part_of * base + key, return_inverse=True)
         whole = np.array([part.whole for part in parts], np.int64)
-        sums = (_sums(part_of, each[at], len(parts)) for each in (facts.rows, facts.sizes))
+        sums = (_sums(part_of, each[at], len(parts)) for each in (facts.rows, facts.counted))
         part_of_run = distinct // base
         members = Members(
-            sizes=facts.sizes[at],
+            sizes=facts.counted[at],
             rows=facts.rows[at],
             run_of=run_of,
             is_raw=distinct % base == 0,

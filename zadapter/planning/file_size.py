@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.arrays import as_array
 from zadapter.base.names import NameParts
+from zadapter.base.ranks import Ints
 from zadapter.layout.cold import request_for_cold, request_of_table
 from zadapter.layout.layout import ID, Curve, LayoutStore, Request
 from zadapter.layout.store import LAST
@@ -25,6 +26,7 @@ SMALLEST = MIB
 """Minimum chosen size: opening a smaller file costs more than reading it."""
 USUAL, LARGEST = 128 * MIB, 1024 * MIB
 """Maximum chosen size of a usual and of a very large table."""
+NO_LIMIT = np.iinfo(np.int64).max
 MANY_FILES = 8192
 """Number of files above which files grow from the usual size to the largest."""
 
@@ -63,11 +65,13 @@ def find_file_size(
     return None
 
 
-def present_file_size(files: pa.Table, request: Request | None, limit: int | None) -> int:
+def present_file_size(
+    files: pa.Table, layouts: LayoutStore, request: Request | None, limit: int | None
+) -> int:
     """Return the size of the table's layout, or a size by its bytes if it has none."""
     if request is not None:
         return request.target_file_size
-    return target_file_size(total(files, "size"), limit)
+    return target_file_size(int(counted_sizes(files, layouts).sum()), limit)
 
 
 def choose_file_size(
@@ -83,7 +87,35 @@ def choose_file_size(
         kept: int | None = present.target_file_size
     else:
         kept = find_file_size(files, layouts, columns, curve)
-    return min(kept, limit or kept) if kept else target_file_size(total(files, "size"), limit)
+    if kept is None:
+        return target_file_size(int(counted_sizes(files, layouts).sum()), limit)
+    return min(kept, limit or kept)
+
+
+def counted_sizes(files: pa.Table, layouts: LayoutStore) -> Ints:
+    """Return the bytes of each file, as they count for the number of files that replace them.
+
+    A small file of many columns is larger than its target, since each of its row groups has its own
+    pages and dictionaries. It counts as its target: by all of its bytes, each change of the keys
+    would write more files, whose row groups are smaller and take more bytes again. From the usual
+    size on, row groups are large, so that a file above its target has more rows than it should.
+
+    Args:
+        files: The table's files.
+        layouts: Layouts stored with the table, by id.
+    """
+    written = as_array(files["layout"]).dictionary_encode()
+    most = [_find_target(name, layouts) for name in written.dictionary.to_pylist()]
+    number = written.indices.fill_null(len(most)).to_numpy()
+    limits = np.array([*most, NO_LIMIT], np.int64)
+    return np.asarray(np.minimum(files["size"].to_numpy(), limits[number]), np.int64)
+
+
+def _find_target(layout_id: str, layouts: LayoutStore) -> int:
+    """Return the target size of a layout's files if it is small, or else a number above all."""
+    stored = layouts.get(layout_id[: len(layout_id) // 2])
+    small = stored is not None and stored.request.target_file_size < USUAL
+    return stored.request.target_file_size if stored is not None and small else NO_LIMIT
 
 
 def find_bloom_filters(files: pa.Table, layouts: LayoutStore) -> tuple[NameParts, ...]:

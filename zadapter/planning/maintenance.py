@@ -86,13 +86,14 @@ def maintenance(
         request: The requested layout.
         partition_columns: The table's partition columns.
         limits: Limits of this run.
-        renewal: Clustered files that are rewritten; None: only those with many deleted rows.
+        renewal: Clustered files that are rewritten, and how files count; None: only those with many
+            deleted rows, and by all of their bytes.
         tiers: Which files are left alone or become larger, by their age; None for neither.
     """
     every, renewal = files, renewal or Renewal()
     files = every if renewal.every else file_stats.exclude_owned(every)
     due = RequiredFiles.of(files, renewal)
-    facts = FileArrays.of(files, request, due.worn | due.every)
+    facts = FileArrays.of(files, request, due.worn | due.every, renewal.layouts)
     tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
@@ -104,7 +105,7 @@ def maintenance(
     if cold.any():
         warm = files.select(["partition"]).filter(pa.array(~mixed & ~cold))
         others = set(sort_by_partition(warm, partition_columns)[0])
-        cold_facts = FileArrays.of(files, request_for_cold(request), due.worn)
+        cold_facts = FileArrays.of(files, request_for_cold(request), due.worn, renewal.layouts)
         partitions = _partitions(cold_facts, partition_columns, cold)
         parts = list(cold_parts(facts, cold_facts, partitions, others, limits.job_bytes))
         more = _choice(cold_facts, parts, replace(due, every=False), limits)
@@ -233,7 +234,7 @@ def _split(
     for piece in pieces(facts.sizes[at], limits.size, limits.files):
         members = at[piece]
         size, rows = int(facts.sizes[members].sum()), int(facts.rows[members].sum())
-        cut_into, row_groups, trunk = part.grain(facts.request, size, rows)
+        cut_into, row_groups, trunk = part.grain(facts, members)
         yield Rewrite(
             table=facts.files,
             members=members,

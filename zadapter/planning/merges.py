@@ -21,10 +21,11 @@ import pyarrow.compute as pc
 
 from zadapter.base.arrays import take_rows
 from zadapter.base.ranks import Ints
-from zadapter.layout.layout import ID
+from zadapter.layout.layout import ID, LayoutStore, Request
 from zadapter.layout.predict import Floats
 from zadapter.layout.trunk import Trunk
 from zadapter.planning.file_groups import FileGroup, Root
+from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
 
@@ -56,12 +57,37 @@ class Reason(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewal:
-    """Clustered files that are rewritten, though they are in runs."""
+    """Clustered files that are rewritten, though they are in runs; and how all files count."""
 
     every: bool = False
     """Fit new cuts to all files, also to those that another implementation has clustered."""
     outdated: Collection[str] = ()
     """Ids of requests whose files have other Bloom filters."""
+    layouts: LayoutStore | None = None
+    """Layouts stored with the table, by which bytes of files count for the number of files that
+    replace them (``counted_sizes``); None: all of them do."""
+
+    @classmethod
+    def of(
+        cls,
+        files: pa.Table,
+        layouts: LayoutStore,
+        request: Request,
+        *,
+        every: bool = False,
+        is_sized: bool = False,
+    ) -> "Renewal":
+        """Find the files with other Bloom filters than requested.
+
+        Args:
+            files: The file table.
+            layouts: Layouts stored with the table, by id.
+            request: The requested layout.
+            every: Whether all files get new cuts.
+            is_sized: Whether the caller states a size, which bytes of files are compared with.
+        """
+        outdated = other_bloom_filters(files, layouts, request)
+        return cls(every=every, outdated=outdated, layouts=None if is_sized else layouts)
 
 
 def worn(files: pa.Table) -> Mask:

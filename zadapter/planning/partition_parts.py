@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from zadapter.base.arrays import as_array, take_rows
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.cold import request_for_cold
-from zadapter.layout.layout import Request
+from zadapter.layout.layout import LayoutStore, Request
 from zadapter.layout.trunk import Trunk
 from zadapter.planning import trunks
 from zadapter.planning.file_groups import Root
+from zadapter.planning.file_size import counted_sizes
 from zadapter.planning.merges import Reason
 from zadapter.planning.reading import SMALLEST_SHARE, Mask, grain
 from zadapter.table import file_stats
@@ -41,10 +42,22 @@ class FileArrays:
     rows: Ints
     layout: Ints
     """Number of the layout of each file; -1: raw."""
+    counted: Ints
+    """Bytes of each file as they count for the number of files that replace it."""
 
     @classmethod
-    def of(cls, files: pa.Table, request: Request, worn: Mask) -> "FileArrays":
-        """Read the file table; where all files are asked for, the cold ones are clustered, too."""
+    def of(
+        cls, files: pa.Table, request: Request, worn: Mask, stored: LayoutStore | None
+    ) -> "FileArrays":
+        """Read the file table; where all files are asked for, the cold ones are clustered, too.
+
+        Args:
+            files: The file table.
+            request: The requested layout.
+            worn: Files that count as raw.
+            stored: Layouts stored with the table, by which files count (``counted_sizes``); None:
+                by all of their bytes.
+        """
         sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
         layouts = as_array(files["layout"]).dictionary_encode()
         ours = np.zeros(len(layouts.dictionary), np.bool_)
@@ -53,7 +66,9 @@ class FileArrays:
         by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
         number = by_id[layouts.indices.fill_null(-1).to_numpy()]
         clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
-        return cls(files, request, sizes, rows, np.where(clustered & ~worn, number, -1))
+        counted = sizes if stored is None else counted_sizes(files, stored)
+        layout = np.where(clustered & ~worn, number, -1)
+        return cls(files, request, sizes, rows, layout, counted)
 
     def is_clustered(self, at: Ints) -> bool:
         """Return whether some of the files *at* these indices are clustered."""
@@ -82,7 +97,7 @@ class PartitionPart:
     at: Ints
     """Indices of the files in the file table."""
     whole: int
-    """Bytes beside which runs of the part are small."""
+    """Bytes beside which runs of the part are small, as they count for the number of files."""
     trunk: Trunk | None = None
     """The trunk that the files are cut along."""
     ahead: tuple[int, ...] = ()
@@ -106,17 +121,18 @@ class PartitionPart:
         both = np.array(ahead) + np.array(self.ahead or (0,) * len(ahead))
         return tuple((both - both.min()).tolist())
 
-    def grain(self, request: Request, size: int, rows: int) -> tuple[int, int, Trunk | None]:
+    def grain(self, facts: FileArrays, members: Ints) -> tuple[int, int, Trunk | None]:
         """Return the numbers of files and of row groups to write, and their trunk.
 
         Args:
-            request: The requested layout.
-            size: Bytes of the replaced files.
-            rows: Rows of these files.
+            facts: The file table.
+            members: Indices of the replaced files.
         """
+        request, counted = facts.request, int(facts.counted[members].sum())
         if self.trunk is None:
-            return max(1, round(size / request.target_file_size)), request.row_groups, None
-        files, row_groups = map(int, grain(request, size, rows, self.whole))
+            return max(1, round(counted / request.target_file_size)), request.row_groups, None
+        rows = facts.rows[members].sum()
+        files, row_groups = map(int, grain(request, counted, rows, self.whole))
         trunk = self.trunk if self.due else self.trunk.shorten(files)
         return files, row_groups, trunk
 
@@ -130,9 +146,9 @@ def parts_of(facts: FileArrays, root: Root, at: Ints, limit: int) -> Iterator[Pa
         at: Indices of its files.
         limit: Maximum bytes of a job.
     """
-    size = int(facts.sizes[at].sum())
+    size, whole = int(facts.sizes[at].sum()), int(facts.counted[at].sum())
     if not trunks.has_trunk(facts.request, size, limit):
-        yield PartitionPart(root=root, at=at, whole=size)
+        yield PartitionPart(root=root, at=at, whole=whole)
         return
     clustered = facts.layout[at] >= 0
     found = trunks.find(facts.stats(at), facts.rows[at], facts.sizes[at], clustered, limit)
@@ -140,7 +156,7 @@ def parts_of(facts: FileArrays, root: Root, at: Ints, limit: int) -> Iterator[Pa
         # what has no cuts in common with the rest has none that new files could follow
         some = facts.sizes[at[~clustered]].sum() > limit
         trunk = trunks.create_trunk(size, limit) if some else None
-        yield PartitionPart(root=root, at=at, whole=size, trunk=trunk, due=not clustered.any())
+        yield PartitionPart(root=root, at=at, whole=whole, trunk=trunk, due=not clustered.any())
         return
     stem = _stem(facts, root, at, found)
     yield from stem
@@ -153,8 +169,8 @@ def parts_of(facts: FileArrays, root: Root, at: Ints, limit: int) -> Iterator[Pa
         members = at[box]
         if len(set(facts.layout[members].tolist())) > 1 or facts.layout[members[0]] < 0:
             cut = found.trunk.cuts_of(int(found.box_of[box[0]]), len(facts.request.columns))
-            whole = int(facts.sizes[members].sum())
-            yield PartitionPart(root=root, at=members, whole=whole, ahead=cut, reason=Reason.NEW)
+            inner = int(facts.counted[members].sum())
+            yield PartitionPart(root=root, at=members, whole=inner, ahead=cut, reason=Reason.NEW)
 
 
 def cold_parts(
@@ -180,7 +196,7 @@ def cold_parts(
     request = cold.request
     for root, at in partitions:
         raw = at[cold.layout[at] < 0]
-        size = int(cold.sizes[raw].sum())
+        size = int(cold.counted[raw].sum())
         enough = size >= ENOUGH * request.target_file_size
         waits = root in others and not enough and bool((facts.layout[raw] >= 0).all())
         wanted = max(1, round(size / request.target_file_size))
@@ -193,7 +209,7 @@ def cold_parts(
         elif not enough:
             yield from parts_of(cold, root, at, limit)
         else:
-            whole = int(cold.sizes[at].sum())
+            whole = int(cold.counted[at].sum())
             yield PartitionPart(root=root, at=raw, whole=whole, reason=Reason.COLD, due=True)
 
 
@@ -221,5 +237,5 @@ def _stem(
     if not due and not is_raw and len(np.unique(layout[stem])) == 1:
         return []
     reason = Reason.NEW if is_raw else Reason.MERGED
-    whole = int(sizes.sum())
+    whole = int(facts.counted[at].sum())
     return [PartitionPart(root=root, at=at[stem], whole=whole, trunk=trunk, reason=reason, due=due)]

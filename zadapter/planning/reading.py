@@ -45,7 +45,7 @@ class Members:
     """Facts of files that are judged together, or of several such sets.
 
     Attributes:
-        sizes: Bytes of each file.
+        sizes: Bytes of each file, as they count for the number of files that replace it.
         rows: Rows of each file.
         run_of: Run of each file. The raw files of a set count as one.
         is_raw: Whether each run consists of raw files.

@@ -15,7 +15,6 @@ from zadapter.errors import MissingStatsError, UsageError
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import Effect, compute_gain, row_group_shares
 from zadapter.planning.file_groups import Job, jobs, reasons
-from zadapter.planning.file_size import other_bloom_filters
 from zadapter.planning.maintenance import Maintenance, maintenance
 from zadapter.planning.merges import Reason, Renewal, Rewrite, groups_of
 from zadapter.planning.options import Options
@@ -259,8 +258,8 @@ def _plan_maintenance(
     tiers: Tiers | None,
 ) -> Maintenance:
     """Choose the files to rewrite, among those that have other Bloom filters than requested."""
-    outdated = other_bloom_filters(files, snapshot.layouts, request)
-    renewal = Renewal(every=options.force, outdated=outdated)
+    is_sized = options.file_bytes is not None
+    renewal = Renewal.of(files, snapshot.layouts, request, every=options.force, is_sized=is_sized)
     names = tuple(snapshot.partition)
     return maintenance(files, request, names, options.limits, renewal=renewal, tiers=tiers)
 
