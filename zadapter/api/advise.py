@@ -71,11 +71,4 @@ def advise(
             f"candidate {number}": Keys(options.weights, options.filters)
             for number, options in enumerate(asked, 1)
         }
-        return advise_on(
-            opened.backend,
-            opened.snapshot,
-            opened.session,
-            queries,
-            asked=by_name,
-            holdout=holdout,
-        )
+        return advise_on(opened, queries, Options(table=table), asked=by_name, holdout=holdout)

@@ -6,9 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.kit.builders import file_table
-from zadapter.inspection.advise.judging import SampledRowGroups, SampledTable
-from zadapter.layout.filters import Filter, Range
+from tests.kit.builders import MIB, file_table, request, snapshot
+from zadapter.inspection.advise.judging import FileCounts, SampledRowGroups, SampledTable
+from zadapter.layout.filters import Filter, Keys, Range
+from zadapter.layout.layout import Layout
+from zadapter.layout.store import LAST
+from zadapter.planning.maintenance import maintenance
+from zadapter.planning.merges import Renewal
+from zadapter.planning.options import Options
+from zadapter.planning.request import request_of
 from zadapter.table.file_stats import spread
 
 ROWS, FILES, GROUPS = 12_000, 12, 10
@@ -111,3 +117,41 @@ def shifted(stats):
     above = pa.scalar(10_000, pa.int64())
     bounds = [pa.compute.add(low, above), pa.compute.add(high, above)]
     return pa.StructArray.from_arrays([*bounds, *others], fields=list(stats.type))
+
+
+OLD = Layout.uncut(request(1, target_file_size=MIB // 4, row_groups=16))
+PRESENT = replace(
+    snapshot(pa.schema([("c0", pa.int64()), ("c1", pa.int64())])),
+    layouts={OLD.request.id: OLD, LAST: OLD},
+)
+
+
+@pytest.mark.parametrize("by", ["c0", "c1"], ids=["its keys", "others"])
+@pytest.mark.parametrize("stated", [{}, {"target_file_size": "512KB"}], ids=["auto", "stated"])
+@pytest.mark.parametrize("size", [MIB // 5, MIB // 3], ids=["as asked", "larger"])
+def test_a_layout_is_judged_with_as_many_files_as_a_rewrite_writes(by, stated, size):
+    """The table was clustered into small files; by other keys, the default is another one."""
+    names = [str(number) for number in range(40)]
+    files = file_table(names, sizes=size, layouts=[OLD.request.id + "0" * 16] * 40)
+    log = Options(table="t", by="auto", queries=["c0 = 1"], **stated)
+
+    counts = FileCounts.of(files, PRESENT, log, OLD.request)
+
+    rewrite = replace(log, by=[by], queries=None, force=True)
+    wanted = request_of(rewrite, PRESENT, files)
+    is_sized = rewrite.file_bytes is not None
+    renewal = Renewal.of(files, PRESENT.layouts, wanted, every=True, is_sized=is_sized)
+    (written,) = maintenance(files, wanted, [], rewrite.limits, renewal=renewal).rewrites
+    judged_size = counts.sizes.get(((by,),), counts.size)
+    assert judged_size == wanted.target_file_size
+    assert counts.of_size(judged_size) == written.cut_into
+    assert counts.most() >= written.cut_into
+
+
+def test_the_files_of_a_layout_are_those_of_its_columns(table):
+    """A layout of columns that the table is clustered by has the size that it is clustered with."""
+    more = replace(table, budgets={(A,): np.array([3 * FILES])})
+
+    files = [len(each.divide_rows(Keys({"a": 1.0}))[0].boxes.rows) for each in (table, more)]
+
+    assert files == [FILES, 3 * FILES]

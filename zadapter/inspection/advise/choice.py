@@ -39,6 +39,7 @@ from zadapter.inspection.advise.new_queries import (
 )
 from zadapter.inspection.advise.regret import Fit, number_queries, regret, weigh_newer
 from zadapter.inspection.advise.top_filters import bound_tops, boxes_of
+from zadapter.inspection.measure.table_access import Opened
 from zadapter.inspection.query_log import HOLDOUT, LoggedFilter, QueryLog
 from zadapter.inspection.querylog.log_reader import read_log
 from zadapter.inspection.querylog.sources import Queries
@@ -48,7 +49,6 @@ from zadapter.planning.effect import NOISE
 from zadapter.planning.options import Options
 from zadapter.planning.relearning import ENOUGH, PART, Relearning, accumulate
 from zadapter.predicates.predicate import columns as columns_of
-from zadapter.spark.where import without_rows
 from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
 
@@ -74,10 +74,9 @@ columns are cut nearly as often, so a small difference is one of the parts that 
 
 
 def advise_on(
-    backend: Backend,
-    snapshot: Snapshot,
-    spark: SparkSession,
+    opened: Opened,
     queries: Queries,
+    options: Options,
     *,
     asked: Mapping[str, Keys] | None = None,
     holdout: float = HOLDOUT,
@@ -85,25 +84,25 @@ def advise_on(
     """Compare layouts by the filters that a log applies to a table.
 
     Args:
-        backend: The table's backend.
-        snapshot: The table.
-        spark: The user's session, which plans the queries.
+        opened: The table, and the user's session, which plans the queries.
         queries: The log.
+        options: The options of the rewrite, which decide the size of its files.
         asked: Layouts to compare, besides those that follow from the log, by name.
         holdout: Share of the log that layouts are judged by; they are learned from the older rest.
 
     Raises:
         UsageError: The log is invalid, or has no filter on a column that can be a key.
     """
+    snapshot = opened.snapshot
     usable = _usable(snapshot)
-    log = read_log(queries, snapshot, without_rows(backend, snapshot, spark), dynamic=True)
+    log = read_log(queries, snapshot, opened.rows, dynamic=True)
     log = _restrict_to_keys(log, {*usable, *((name,) for name in snapshot.partition)})
     filtered = _find_filtered(log, holdout, usable)
     if not filtered:
         raise UsageError(log.unusable(snapshot.table, _NO_COLUMN))
     # a column that is not sampled would count as one that no layout can skip by
     columns = tuple(dict.fromkeys((*filtered, *_resolve_columns(asked or {}, usable))))
-    table, request = sample_table(backend, snapshot, columns)
+    table, request = sample_table(opened.backend, snapshot, columns, options)
     return compare_layouts(snapshot, log, table, request, asked=asked or {}, holdout=holdout)
 
 
@@ -152,7 +151,7 @@ def compare_layouts(
         unused=dict(log.unused),
         rows=int(row_counts(table.files).sum()),
         sampled=len(table.root_of),
-        files=int(table.budget.sum()),
+        files=int((table.budget if keys is None else table.budget_of(keys)).sum()),
         candidates=(judge.current.candidate, *(each.candidate for each in found)),
         too_thin=why_too_thin(train),
         best=_fit_to_all(best.candidate, log),
@@ -178,7 +177,8 @@ def follow_queries(
         return options
     if options.collect_stats:  # columns without stats can be keys, too
         snapshot = replace(snapshot, without_stats=frozenset())
-    advice = advise_on(backend, snapshot, spark, queries)
+    opened = Opened(backend=backend, snapshot=snapshot, session=spark)
+    advice = advise_on(opened, queries, options)
     if advice.again is None or (options.force and advice.best is not None):
         return options.with_advice(advice.best, tuple(advice.bloom_filters))
     return advice.again.apply(options)
@@ -562,9 +562,9 @@ def drift(table: SampledTable, request: Request | None, newer: Sequence[Filter])
     if request is None or not request.filters:
         return None
     # files that came out larger than their target would make the promise better than it was
-    most = min(1.0, table.files.num_rows / int(table.budget.sum()))
-    budget = np.maximum(1, np.rint(table.budget * most)).astype(np.int64)
-    refitted, _ = replace(table, budget=budget).divide_rows(request.keys)
+    most = min(1.0, table.files.num_rows / int(table.budget_of(request.keys).sum()))
+    fewer = table.scale_budgets(lambda each: np.maximum(1, np.rint(each * most)).astype(np.int64))
+    refitted, _ = fewer.divide_rows(request.keys)
     columns = set(request.columns)
     without = [not all(columns & {part.column for part in box} for box in each.boxes)
                for each in newer]  # fmt: skip

@@ -51,7 +51,7 @@ def choose_columns(
     if wide is None:
         return frequent
     table = _thin_out(table)
-    depth = int(np.ceil(np.log2(table.budget.max(initial=1)))) + SPARE
+    depth = int(np.ceil(np.log2(table.budget_of(wide).max(initial=1)))) + SPARE
     order = _order_by_cuts(table.fit_layout(wide), depth)
     tried = [frequent]
     for count in COUNTS:
@@ -72,8 +72,10 @@ def _thin_out(table: SampledTable) -> SampledTable:
     """Return a smaller table, by which columns are compared in a fraction of the time."""
     some = np.arange(0, len(table.root_of), max(1, len(table.root_of) // ROWS))
     values = tuple(each.take(pa.array(some)) for each in table.values)
-    budget = -(-table.budget // max(1, int(table.budget.sum()) // MOST_FILES))
-    return replace(table, values=values, root_of=table.root_of[some], budget=budget)
+    sampled = replace(table, values=values, root_of=table.root_of[some])
+    return sampled.scale_budgets(
+        lambda budget: -(-budget // max(1, int(table.budget.sum()) // MOST_FILES))
+    )
 
 
 def _order_by_cuts(layout: Layout, depth: int) -> list[NameParts]:

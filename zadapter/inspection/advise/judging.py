@@ -3,8 +3,8 @@
 Both are measured on a sample of the partitions with the most rows.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 
@@ -18,7 +18,7 @@ from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, Mask, rank_filters
-from zadapter.layout.layout import Layout, Request
+from zadapter.layout.layout import Curve, Layout, Request
 from zadapter.layout.predict import (
     BOXES,
     Boxes,
@@ -28,8 +28,13 @@ from zadapter.layout.predict import (
     shares_by_filter,
 )
 from zadapter.planning.file_groups import find_roots, roots_of
-from zadapter.planning.file_size import present_file_size, present_request
-from zadapter.planning.options import ROW_GROUPS
+from zadapter.planning.file_size import (
+    choose_file_size,
+    counted_sizes,
+    find_requests,
+    present_request,
+)
+from zadapter.planning.options import ROW_GROUPS, Options
 from zadapter.spark.footer_reader import pick_files, read_row_groups
 from zadapter.spark.sample import files_to_read, sample, sample_size
 from zadapter.table import file_stats
@@ -108,8 +113,9 @@ class SampledTable:
         files: The table's files, with stats of these columns.
         roots: The partitions.
         root_of: Partition of each sampled row.
-        budget: Number of files to write in each partition.
+        budget: Number of files that a layout of other columns gets in each partition.
         target_file_size: Target size of these files, in bytes.
+        budgets: The same numbers for columns of which a layout is stored, which has its own size.
         partition: Which of *columns* partitions hold one value of.
         row_groups: Row groups of some of its files; None: they are unknown.
         size_of_all: Bytes of the files of all partitions; None: *files* are all.
@@ -123,6 +129,7 @@ class SampledTable:
     budget: Ints
     target_file_size: int
     partition: frozenset[NameParts]
+    budgets: Mapping[tuple[NameParts, ...], Ints] = field(default_factory=dict, repr=False)
     row_groups: SampledRowGroups | None = field(default=None, repr=False)
     size_of_all: int | None = None
 
@@ -189,18 +196,27 @@ class SampledTable:
         nulls = pc.if_else(pc.is_null(held), pa.array(row_counts(files)), 0)
         return pa.StructArray.from_arrays([held, held, nulls], ["min", "max", "nulls"])
 
+    def budget_of(self, keys: Keys) -> Ints:
+        """Return the number of files that a layout gets in each partition."""
+        return self.budgets.get(_columns(keys), self.budget)
+
+    def scale_budgets(self, scale: Callable[[Ints], Ints]) -> "SampledTable":
+        """Return the table with other numbers of files to write."""
+        budgets = {columns: scale(budget) for columns, budget in self.budgets.items()}
+        return replace(self, budget=scale(self.budget), budgets=budgets)
+
     def fit_layout(self, keys: Keys) -> Layout:
         """Return a layout, fitted to the rows."""
-        columns = [split(name) for name in keys.weights]
+        columns = _columns(keys)
         request = Request(
-            columns=tuple(columns),
+            columns=columns,
             weights=tuple(keys.weights.values()),
             target_file_size=self.target_file_size,
             row_groups=ROW_GROUPS,
             filters=keys.filters,
         )
         sample = self._ranked_of(columns)
-        return fit(request, sample, self.roots, self.root_of, self.budget.tolist())
+        return fit(request, sample, self.roots, self.root_of, self.budget_of(keys).tolist())
 
     def _ranked_of(self, columns: Sequence[NameParts]) -> list[Ranked]:
         return [self._ranked[self.columns.index(column)] for column in columns]
@@ -242,15 +258,25 @@ class Divided:
         return shares_by_filter(self.boxes, asked)
 
 
+def _columns(keys: Keys) -> tuple[NameParts, ...]:
+    return tuple(map(split, keys.weights))
+
+
 def mean_share(shares: Floats, filters: Sequence[Filter]) -> float:
     """Return the mean of the shares that filters read, by the weights of the filters."""
     return float(np.average(shares, weights=[each.weight for each in filters]))
 
 
 def sample_table(
-    backend: Backend, snapshot: Snapshot, columns: tuple[NameParts, ...]
+    backend: Backend, snapshot: Snapshot, columns: tuple[NameParts, ...], options: Options
 ) -> tuple[SampledTable, Request | None]:
     """Sample columns of the partitions with the most rows.
+
+    Args:
+        backend: The table's backend.
+        snapshot: The table.
+        columns: The columns.
+        options: The options of the rewrite, which decide the size of its files.
 
     Returns:
         The sample, with the key columns of the table's layout; and the request of that layout.
@@ -262,13 +288,12 @@ def sample_table(
     if request is not None:
         columns = tuple(dict.fromkeys((*columns, *request.columns)))
         files = backend.files(snapshot, columns)
-    size = present_file_size(files, request, snapshot.target_file_size)
-    size_of_all = total(files, "size")
-    cut_into = max(1, round(size_of_all / size))
-    drawn = _sample_rows(backend, snapshot, files, columns, cut_into)
+    size_of_all, counts = total(files, "size"), FileCounts.of(files, snapshot, options, request)
+    drawn = _sample_rows(backend, snapshot, files, columns, counts.most())
     rows = _Rows.of(drawn, snapshot)
     held = [file_stats.partition(files, name) for name in snapshot.partition]
-    files = files.filter(pa.array(find_roots(list(rows.roots), held, files.num_rows) >= 0))
+    kept = find_roots(list(rows.roots), held, files.num_rows) >= 0
+    files, counts = files.filter(pa.array(kept)), counts.within(kept)
     known = {field.name for field in snapshot.schema}
     identity = [(name,) for name in snapshot.partition if name in known]
     table = SampledTable(
@@ -277,13 +302,58 @@ def sample_table(
         files=files,
         roots=rows.roots,
         root_of=rows.root_of,
-        budget=rows.budget(max(1, round(total(files, "size") / size))),
-        target_file_size=size,
+        budget=rows.budget(counts.of_size(counts.size)),
+        target_file_size=counts.size,
         partition=frozenset(identity),
+        budgets={of: rows.budget(counts.of_size(size)) for of, size in counts.sizes.items()},
         row_groups=_row_groups(backend, snapshot, files, columns),
         size_of_all=size_of_all,
     )
     return table, request
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileCounts:
+    """Into how many files a rewrite would cut files.
+
+    Attributes:
+        counted: Bytes of each file, as they count for this number.
+        size: Target size of the files of a layout of other columns than a stored one has.
+        sizes: Target size of the files of layouts of the columns of stored ones.
+    """
+
+    counted: Ints
+    size: int
+    sizes: Mapping[tuple[NameParts, ...], int]
+
+    @classmethod
+    def of(
+        cls, files: pa.Table, snapshot: Snapshot, options: Options, present: Request | None
+    ) -> "FileCounts":
+        """Look up the sizes that the rewrite would choose."""
+        layouts, limit = snapshot.layouts, snapshot.target_file_size
+        stated = options.file_bytes
+        if stated is not None:
+            return cls(files["size"].to_numpy(), stated, {})
+        sizes = {
+            each.columns: choose_file_size(files, layouts, each.columns, each.curve, limit)
+            for each in (*find_requests(files, layouts), present)
+            if each is not None and (each is present or each.curve.value == options.curve)
+        }
+        size = choose_file_size(files, layouts, (), Curve(options.curve), limit)
+        return cls(counted_sizes(files, layouts), size, sizes)
+
+    def of_size(self, size: int) -> int:
+        """Return the number of files of a target size."""
+        return max(1, round(int(self.counted.sum()) / size))
+
+    def most(self) -> int:
+        """Return the largest of the numbers."""
+        return self.of_size(min([self.size, *self.sizes.values()]))
+
+    def within(self, kept: Mask) -> "FileCounts":
+        """Return the numbers for some of the files."""
+        return replace(self, counted=self.counted[kept])
 
 
 def _row_groups(
