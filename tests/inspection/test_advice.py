@@ -6,16 +6,21 @@ from dataclasses import replace
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from tests.report.test_optimize_report import PLAN
 from zadapter.inspection.advice import (
     LEARNED,
     STEADY,
     Advice,
+    Again,
     Candidate,
     Drift,
     JoinEffect,
     QueryEffect,
 )
 from zadapter.layout.filters import Keys
+from zadapter.layout.layout import Request
+from zadapter.planning.options import Options
+from zadapter.planning.relearning import Relearning
 
 KEYS = Keys({"k": 1.0})
 TODAY, THEN = (
@@ -126,3 +131,27 @@ def test_joins_that_are_not_known_are_named_with_the_reason():
     )
     assert said["joins"].startswith("3 queries filter day through dates.year")
     assert "joins not counted" not in advice(joins=(counted,)).facts()
+
+
+HELD = Request(columns=(("k",),), weights=(1.0,), target_file_size=1 << 20)
+BY_LOG = Options(table="t", by="auto", queries=["k = 1"])
+
+
+@pytest.mark.parametrize(
+    ("regret", "kept", "force", "says"),
+    [
+        (0.5, HELD, False, "the layout is kept: by what counts of the log"),
+        (0.5, HELD, True, "none is chosen; the layout of the table is kept, and force=True"),
+        (4.0, None, False, "the layout is learned again: it has cost queries"),
+        (4.0, None, True, "the layout is learned again: it has cost queries"),
+    ],
+)
+def test_a_report_says_what_a_log_did_to_the_layout(regret, kept, force, says):
+    """Also where force=True rewrites a table that keeps its layout, as no other suits the log."""
+    again = Again(relearning=Relearning(regret=regret, bytes=1 << 20), keys=KEYS, _kept=kept)
+
+    found = again.apply(replace(BY_LOG, force=force))
+
+    told = replace(PLAN, relearning=found.relearning, unchosen=found.unchosen).facts()["queries"]
+    assert says in told
+    assert ("takes the layout of the log now" in told) == (kept is not None and not force)

@@ -11,7 +11,7 @@ from zadapter.base.secrets import mask_fields
 from zadapter.layout.filters import Keys
 from zadapter.layout.layout import Request
 from zadapter.planning.effect import NOISE
-from zadapter.planning.options import Options
+from zadapter.planning.options import UNCHOSEN, Options
 from zadapter.planning.relearning import Relearning
 from zadapter.report.facts import Facts, Listing, describe_table, html
 from zadapter.report.pictures.effects import Effects, effects
@@ -33,6 +33,7 @@ SOON = 0.1
 """Days below which only the number of queries is shown."""
 FEW = 20
 """Number of entries of a log below which predicted shares are no figures to rely on."""
+_FORCED = "the layout of the table is kept, and force=True (--force) fits new cuts to it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,9 @@ class Again:
             found = options.with_advice(self.keys, self.bloom_filters)
         else:
             found = options.with_layout(self._kept).with_bloom_filters(self.bloom_filters)
-        return found if options.force else replace(found, relearning=self.relearning)
+        if options.force and self._kept is not None:  # force= takes any layout that suits the log
+            return replace(found, unchosen=f"{UNCHOSEN}; {_FORCED}")
+        return replace(found, relearning=self.relearning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -419,7 +419,7 @@ class Options:
         found = self.with_bloom_filters(bloom_filters)
         if keys is not None:
             return replace(found, by=keys, queries=None, by_log=True)
-        unchosen, stated = _UNCHOSEN, " and ".join(f"{name}=" for name in self._stated)
+        unchosen, stated = UNCHOSEN, " and ".join(f"{name}=" for name in self._stated)
         if stated:
             unchosen += f", and {stated} without one {'have' if ' ' in stated else 'has'} no effect"
         plain: dict[str, Any] = {name: default_of(name) for name in _OF_LAYOUT}
@@ -519,10 +519,11 @@ class Options:
 
 
 _OF_LAYOUT = ("curve", "row_groups")
-_UNCHOSEN = (
+UNCHOSEN = (
     "no layout lets queries like those of the log read far fewer rows by file, and no more by row "
     "group, so none is chosen"
 )
+"""What :attr:`Options.unchosen` says if no layout suits a log."""
 OPTIONS: Mapping[str, Row] = {
     each.name: each.metadata["row"] for each in fields(Options) if "row" in each.metadata
 }
