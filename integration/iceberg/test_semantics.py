@@ -40,7 +40,7 @@ def test_what_is_appended_becomes_a_run_of_its_own(lake, spark):
     name = lake.make(numbers(spark))
     first = lake.optimize(name)
     lake.append(name, spark.range(5, 6).selectExpr("id a", "'new' b", "id c"))
-    assert "1 new rows are not worth a rewrite yet" in str(lake.optimize(name))
+    assert "not worth a rewrite yet: 1 new row" in str(lake.optimize(name))
     lake.append(name, spark.range(500).selectExpr("id * 7919 % 4001 a", "'new' b", "id c"))
     before = lake.read(name)
 

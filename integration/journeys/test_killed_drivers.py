@@ -92,7 +92,7 @@ def test_a_driver_is_killed_next_to_commits(user, workers):
         assert lake.rows(table, files) == [(b * 7919 % 200_003, b) for b in range(ROWS)]
         left = lake.found(table) - lake.named(table, files)
         # a commit that was to be sent may still arrive, and then needs its files
-        assert (len({written(path) for path in left}), "of unknown outcome stay" in line) == (
+        assert (len({written(path) for path in left}), "of unknown outcome; " in line) == (
             (0, False) if SENT[format_] else (1, True)
         ), (left, line)
 

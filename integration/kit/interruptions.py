@@ -173,8 +173,8 @@ class Stories:
 
         (line,) = report.earlier_runs
         assert line.startswith(f"run {note.id} of ")
-        assert f"ended after 1 of {note.jobs} jobs; " in line
-        assert "that it had staged were removed" in line
+        assert f"ended after 1 of {note.jobs} job" in line
+        assert "; removed " in line
         assert len(report.versions) == report.plan.jobs == note.jobs - 1
         assert set(report.plan.reasons) == {"new files"}
         live = self.live(spark, name)

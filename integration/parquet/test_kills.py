@@ -58,8 +58,8 @@ def test_a_killed_rewrite_is_done_or_not_begun(lake, spark, last, landed):
     report = lake.optimize(table)
     assert report.nothing_to_do == landed
     (line,) = report.earlier_runs
-    assert f"ended after {int(landed)} of 1 jobs" in line
-    assert ("of a commit of unknown outcome stay" in line) != landed
+    assert f"ended after {int(landed)} of 1 job" in line
+    assert ("of a commit of unknown outcome" in line) != landed
     check_rows(lake, table, before)
     assert lake.optimize(table).nothing_to_do
     assert lake.rows_of_folder(table) == seen

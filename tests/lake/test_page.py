@@ -177,7 +177,7 @@ def test_a_dry_run_is_no_run_of_the_trend():
     )
 
     assert set(found.titles) == {
-        "data scanned 50.0% to 50.0%, at most 50.0%; 0 B rewritten in 0 of 1 runs"
+        "data scanned 50.0% to 50.0%, at most 50.0%; 0 B rewritten in 0 of 1 run"
     }
     assert "would be rewritten" in found.texts
 

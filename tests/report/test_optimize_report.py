@@ -135,7 +135,7 @@ def test_what_is_left_for_later_is_said():
         "nothing to do  already clustered",
         "a new fit      filters would read 12% less, for 20 GB rewritten; force=True (--force)",
     ]
-    assert "left alone    5 files that another implementation has clustered; force=True" in str(
+    assert "left alone    5 files, clustered by another implementation; force=True" in str(
         replace(PLAN, files_owned=5)
     )
     assert "not started    2 jobs, in the time of this call" in str(replace(REPORT, jobs_left=2))

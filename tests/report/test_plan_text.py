@@ -84,6 +84,18 @@ def test_a_table_without_rows_says_so():
     assert replace(WHOLE, files=empty).facts()["note"] == "the table has no rows"
 
 
+def test_one_thing_is_counted_in_the_singular():
+    """What is left, of a table to which one row or one file was added."""
+    one = replace(PLAN, files_young=1, files_owned=1, groups_left=1, filters=1)
+    facts = one.facts()
+
+    assert facts["too young"].startswith("1 file, ")
+    assert facts["left alone"].startswith("1 file, ")
+    assert facts["left for later"].startswith("1 file group of ")
+    assert "learned from 1 filter," in facts["layout"]
+    assert replace(PLAN, groups=0, rows_waiting=1).facts()["nothing to do"].endswith("1 new row")
+
+
 def test_a_report_judges_by_what_was_written():
     """The plan's prediction by file may have been wrong."""
     planned = plan((0.5, 0.1), (0.5, 0.1), (8, 8))

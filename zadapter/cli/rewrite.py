@@ -10,6 +10,7 @@ import typer
 
 import zadapter
 from zadapter.base.printable import abridge
+from zadapter.base.quantities import show_count
 from zadapter.cli.calls import FunctionCall
 from zadapter.cli.command_options import (
     Backend,
@@ -165,7 +166,7 @@ class _Line:
 def _together(results: Sequence[tuple[str, "Plan | Report | Exception"]]) -> Result:
     lines = [_line(table, result) for table, result in results]
     failed = [line.table for line in lines if line.failed]
-    done = f"{len(results) - len(failed)} of {len(results)} tables done"
+    done = f"{len(results) - len(failed)} of {show_count(len(results), 'tables')} done"
     return Result(
         documents=[as_json([line.document for line in lines])],
         table=listing(

@@ -408,7 +408,7 @@ def _describe_joins(joins: Sequence[JoinEffect]) -> dict[str, str]:
     wide = [each for each in joins if not each.counted and each.share is not None]
     facts = {}
     if counted:
-        shown = [f"{e.counted:,} queries filter {e.column} through {e.through}" for e in counted]
+        shown = [f"{_show_queries(e.counted)} {e.column} through {e.through}" for e in counted]
         facts["joins"] = (
             f"{_first(shown)}; they count as ranges of keys, by which DuckDB and Trino skip rows, "
             "and Spark does not"
@@ -422,6 +422,10 @@ def _describe_joins(joins: Sequence[JoinEffect]) -> dict[str, str]:
     if unread := [f"{e.column} through {e.through} ({e.unread})" for e in joins if e.unread]:
         facts["joins not counted"] = f"{_first(unread)}: the keys that match are not known"
     return facts
+
+
+def _show_queries(count: int) -> str:
+    return f"{show_count(count, 'queries')} {'filters' if count == 1 else 'filter'}"
 
 
 def _first(shown: Sequence[str]) -> str:

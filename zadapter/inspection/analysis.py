@@ -128,13 +128,18 @@ class Analysis(Facts):
             return f"no rewrite is judged: {self.note}"
         done = self.rewrite
         if not done.due:
-            waits = f"; {done.rows_waiting:,} new rows wait" if done.rows_waiting else ""
+            waits = (
+                f"; waiting: {show_count(done.rows_waiting, 'new rows')}"
+                if done.rows_waiting
+                else ""
+            )
             if not self.by:
                 return f"no rewrite is due: too few small files; {self.note}"
             return (
                 f"no rewrite is due: range filters scan {done.share_before:.1%} of the rows{waits}"
             )
-        return f"a rewrite of {done.files:,} files ({show(done.bytes)}) would {_effect(done)}"
+        files = f"{show_count(done.files, 'files')} ({show(done.bytes)})"
+        return f"a rewrite of {files} would {_effect(done)}"
 
     # IPython looks here before it takes the dataclass's repr
     _repr_pretty_ = Facts._repr_pretty_
@@ -171,7 +176,9 @@ class Analysis(Facts):
             found = self.row_groups
             facts["by row group"] = (
                 f"{found.share:.1%} of the rows, by file {found.share_by_file:.1%}, in "
-                f"{found.row_groups:,} row groups of {found.files:,} files whose footers were read"
+                f"{show_count(found.row_groups, 'row groups')} of "
+                f"{show_count(found.files, 'files')} "
+                "whose footers were read"
             )
         if self.deletes:
             number = "unknown number" if self.deleted_rows is None else f"{self.deleted_rows:,}"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from zadapter.base.printable import shared_folder
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.lake import journal
 from zadapter.lake.journal import Line
 from zadapter.planning.cost import show_sum
@@ -154,7 +154,8 @@ def _lake_trend(runs: Sequence[Sequence[Line]]) -> str:
         f'<h2>Trend</h2><figure class="lake"><span class="scale">100%</span>'
         f'{_trend(runs)}<figcaption class="note">'
         f"Mean data scanned of all tables (line, 0 to 100%) and bytes rewritten (bars, at most "
-        f"{show(max(map(_bytes, runs)))}) in {len(runs)} runs from {first} to {last}.</figcaption>"
+        f"{show(max(map(_bytes, runs)))}) in {show_count(len(runs), 'runs')} from {first} to "
+        f"{last}.</figcaption>"
         f"</figure><details><summary>Figures of these runs</summary>"
         f"{_table(journal.describe(reversed(runs)))}</details>"
     )
@@ -253,7 +254,7 @@ def _trend(runs: Sequence[Sequence[Line]]) -> str:
     if known:
         (first, _), (_, last) = known[0], known[-1]
         scanned = f"{first:.1%} to {last:.1%}, at most {max(map(max, known)):.1%}"
-    rewritten = f"{show(sum(done))} rewritten in {len(done)} of {len(runs)} runs"
+    rewritten = f"{show(sum(done))} rewritten in {len(done)} of {show_count(len(runs), 'runs')}"
     return sparkline(f"data scanned {scanned}; {rewritten}", shares, amounts)
 
 

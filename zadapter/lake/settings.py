@@ -302,12 +302,12 @@ def _read_option(name: str) -> Callable[[Any], Any]:
 
 def _read_size(given: Any) -> int:
     _check_above_zero(given)
-    return parse_size(given, "the size")
+    return parse_size(given, "bytes")
 
 
 def _read_seconds(given: Any) -> float:
     _check_above_zero(given)
-    return age(given, "the time").total_seconds()
+    return age(given, "time=").total_seconds()
 
 
 def _read_money(given: Any) -> float:
@@ -337,11 +337,11 @@ def _check_above_zero(given: object) -> None:
 def _read_keep(given: Any) -> Keep:
     if not isinstance(given, Mapping):
         raise UsageError(f"{given!r} does not say what is kept; {_KEEP}")
-    return Keep(**read_table(given, {"versions": _read_age, "orphans": _read_age}))
+    return Keep(**read_table(given, {name: _read_age(name) for name in ("versions", "orphans")}))
 
 
-def _read_age(given: Any) -> timedelta:
-    return age(given, "the age")
+def _read_age(name: str) -> Callable[[Any], timedelta]:
+    return lambda given: age(given, f"{name}=")
 
 
 def _read_pattern(given: Any) -> str:

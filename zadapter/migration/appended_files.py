@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.quantities import show_count
 from zadapter.errors import UnsupportedError
 from zadapter.migration.copy import Lot
 from zadapter.table.file_stats import live_rows
@@ -72,8 +73,8 @@ def _new(lot: Lot, known: Entries, since: Lot) -> pa.Table:
     if removed := known - entries(lot.files):
         raise UnsupportedError(
             f"{lot.snapshot.table} has changes other than appends since version "
-            f"{since.snapshot.version}: {len(removed)} files were removed or lost rows, first: "
-            f"{min(path for path, _, _ in removed)}; {MIGRATE_AGAIN}"
+            f"{since.snapshot.version}: {show_count(len(removed), 'files')} removed, or without "
+            f"some rows, first: {min(path for path, _, _ in removed)}; {MIGRATE_AGAIN}"
         )
     return lot.files.filter(pc.invert(pc.is_in(lot.files["path"], _paths(known))))
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.key_types import TIMESTAMP, has_nan, is_text, kind_of
 from zadapter.base.locations import map_files, within
+from zadapter.base.quantities import show_count
 from zadapter.errors import UnsupportedError
 from zadapter.migration.copy import Carried, Transfer
 from zadapter.spark.compat.spark_api import find_rebasing
@@ -174,8 +175,8 @@ def _check_footers(
     for path, rows, (size, footer) in entries:
         if rows is not None and rows != footer.num_rows:
             raise UnsupportedError(
-                f"{path} has {footer.num_rows} rows, of which {rows} are live: row-level deletes "
-                "would be lost"
+                f"{path} has {show_count(footer.num_rows, 'rows')}, {rows} of them live: row-level "
+                "deletes would be lost"
             )
         # the first line contains the memory address of the object
         schema = str(footer.schema).partition("\n")[2] + str(sorted(footer.metadata or {}))

@@ -13,6 +13,7 @@ from zadapter.backend.contract import Backend
 from zadapter.backend.row_files import row_files
 from zadapter.base.key_types import BINARY, kind_of, texts
 from zadapter.base.names import NameParts, join, quote
+from zadapter.base.quantities import show_count
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
 from zadapter.layout.predict import queries
@@ -72,7 +73,9 @@ def prove(source: Side, target: Side, filters: Sequence[ProofFilter], column_cou
     after, share_after = _read_side(target, filters)
     tables = f"{source.snapshot.table} and {target.snapshot.table}"
     if before.rows != after.rows:
-        raise VerificationError(f"{tables} differ: they have {before.rows} and {after.rows} rows")
+        raise VerificationError(
+            f"{tables} differ: they have {before.rows} and {show_count(after.rows, 'rows')}"
+        )
     if before.checksum != after.checksum:
         raise VerificationError(f"{tables} differ: they have equal row counts, but other checksums")
     if before.matches != after.matches:
@@ -108,8 +111,8 @@ def _read_side(side: Side, filters: Sequence[ProofFilter]) -> tuple[RowTotals, f
             at = numbers[name]
             if totals.matches[number] and not kept[at]:
                 raise VerificationError(
-                    f"{paths[at]} of {side.snapshot.table}: {totals.matches[number]} rows match a "
-                    f"filter that the file's min and max exclude: {f.predicate}"
+                    f"{paths[at]} of {side.snapshot.table}: its min and max exclude a filter that "
+                    f"rows of it match ({totals.matches[number]:,}): {f.predicate}"
                 )
     share = float(np.mean(shares)) if shares else 1.0
     return add_totals(list(totals_by_file.values()), len(filters)), share

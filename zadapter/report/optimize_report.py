@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from zadapter.base.printable import abridge
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.base.secrets import mask_fields
 from zadapter.planning.cost import Cost, show_sum
 from zadapter.report import plan_text
@@ -60,8 +60,8 @@ class Rebased:
         )
 
     def __str__(self) -> str:
-        changed = f"{self.rows:,} rows that others deleted or updated"
-        return f"{changed}, in {self.files:,} new files, {self.seconds:.1f} s"
+        changed = f"{show_count(self.rows, 'rows')} that others deleted or updated"
+        return f"{changed}, in {show_count(self.files, 'new files')}, {self.seconds:.1f} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from zadapter.base.printable import abridge
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.planning.cost import show_sum
 from zadapter.planning.merges import Reason
 from zadapter.report.facts import describe_table
@@ -154,7 +154,7 @@ def _nothing(plan: "Plan") -> str:
 def _done(plan: "Plan") -> str:
     """Why no file is to be rewritten."""
     if plan.rows_waiting:
-        return f"{plan.rows_waiting:,} new rows are not worth a rewrite yet"
+        return f"not worth a rewrite yet: {show_count(plan.rows_waiting, 'new rows')}"
     if not plan.files_asked:
         return _YOUNG if plan.files_young else "no file matches the condition"
     if plan.tiers and plan.tiers["hot"] == plan.files_asked:
@@ -167,7 +167,7 @@ def _layout(plan: "Plan") -> str:
     if not plan.columns:
         return f"{size}, compacted; {_NOT_CLUSTERED}"
     blooms = f", Bloom filters on {abridge(plan.bloom_filters)}" * bool(plan.bloom_filters)
-    learned = f", learned from {plan.filters:,} filters" * bool(plan.filters)
+    learned = f", learned from {show_count(plan.filters, 'filters')}" * bool(plan.filters)
     return f"{plan.curve} by {abridge(plan.columns)}{learned}, {size}{blooms}"
 
 
@@ -179,14 +179,16 @@ def _rest(plan: "Plan") -> dict[str, str]:
     if plan.tiers:
         found["tiers"] = _tiers(plan)
     if plan.files_young:
-        found["too young"] = f"{plan.files_young:,} files; min_age= (--min-age) leaves them alone"
+        found["too young"] = f"{show_count(plan.files_young, 'files')}, by min_age= (--min-age)"
     if plan.files_owned:
         found["left alone"] = (
-            f"{plan.files_owned} files that another implementation has clustered; force=True "
-            "(--force) rewrites them"
+            f"{show_count(plan.files_owned, 'files')}, clustered by another implementation; "
+            "force=True (--force) rewrites all files"
         )
     if plan.groups_left:
-        found["left for later"] = f"{plan.groups_left} file groups of {show(plan.bytes_left)}"
+        found["left for later"] = (
+            f"{show_count(plan.groups_left, 'file groups')} of {show(plan.bytes_left)}"
+        )
     # beside a rewrite, it would be compared with the files before that rewrite
     if plan.nothing_to_do and plan.saved_anew >= WORTH_NAMING:
         found["a new fit"] = (

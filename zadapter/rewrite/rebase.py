@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
+from zadapter.base.quantities import show_count
 from zadapter.base.translate_errors import is_foreign
 from zadapter.errors import VerificationError
 from zadapter.report.optimize_report import Rebased
@@ -251,11 +252,11 @@ class Rebaser:
             return False
         returned = followed.returned[number]
         if returned:
-            self._keep_back(conflict, f"{returned:,} deleted rows are live again")
+            self._keep_back(conflict, f"live again: {show_count(returned, 'deleted rows')}")
         elif left != found:
             self._keep_back(
                 conflict,
-                f"{left.rows:,} rows have left, and {found.rows:,} equal ones are in the new files",
+                f"rows that have left: {left.rows:,}, equal ones in the new files: {found.rows:,}",
             )
         return left == found and not returned
 
@@ -264,8 +265,8 @@ class Rebaser:
         if not conflict.live.num_rows:
             self._keep_back(conflict, "all of them were replaced")
         elif rows > self.max_rebase * conflict.planned_rows:
-            counted = f"{rows:,} of {conflict.planned_rows:,} rows"
-            self._keep_back(conflict, f"{counted} have left these files, {most}")
+            counted = f"{rows:,} of {show_count(conflict.planned_rows, 'rows')}"
+            self._keep_back(conflict, f"gone from these files: {counted}, {most}")
         else:
             return True
         return False
@@ -296,14 +297,16 @@ def _check_rows(conflict: Conflict, left: int, remaining: int) -> None:
     """
     if remaining + left != conflict.planned_rows:
         raise VerificationError(
-            f"of {conflict.planned_rows:,} rows in {conflict.exchange.added.num_rows} new files, "
+            f"of {show_count(conflict.planned_rows, 'rows')} in "
+            f"{show_count(conflict.exchange.added.num_rows, 'new files')}, "
             f"{left:,} have left, but {remaining:,} remain; nothing was committed. Please report "
             "this"
         )
 
 
 def _line(files: pa.Table) -> str:
-    return f"{files.num_rows} files changed by another writer, first: {files['path'][0]}"
+    number = show_count(files.num_rows, "files")
+    return f"{number} changed by another writer, first: {files['path'][0]}"
 
 
 def _is_alike(planned: Change, head: Snapshot) -> bool:

@@ -12,6 +12,7 @@ from zadapter.base.interrupts import reraise
 from zadapter.base.java_errors import first_line
 from zadapter.base.key_types import has_nan
 from zadapter.base.names import NameParts, join, quote, split
+from zadapter.base.quantities import show_count
 from zadapter.base.ranks import rank
 from zadapter.errors import VerificationError
 from zadapter.planning.file_groups import FileGroup
@@ -66,7 +67,9 @@ def check_files(snapshot: Snapshot, staged_files: Staged, footers: Mapping[str, 
         if footer.size != size:
             raise VerificationError(f"{path} has {footer.size} bytes, but {size} in its log entry")
         if footer.rows != rows:
-            raise VerificationError(f"{path} has {footer.rows} rows, but {rows} in its log entry")
+            raise VerificationError(
+                f"{path} has {show_count(footer.rows, 'rows')}, but {rows} in its log entry"
+            )
     ordered = [footers[path] for path in files["path"].to_pylist()]
     for child in files.schema.field("stats").type:
         _verify_bounds(snapshot, files, ordered, split(child.name))
@@ -85,9 +88,9 @@ def check_rows(group: FileGroup, written: int, live: int) -> None:
     """
     if written != live:
         raise VerificationError(
-            f"{group.files.num_rows} files of partition {group.root}, first: "
-            f"{group.files['path'][0]}, have {live} live rows in the log, but {written} rows were "
-            "written; nothing was committed. Count the rows of these files: if the log's number is "
+            f"{show_count(group.files.num_rows, 'files')} of partition {group.root}, first: "
+            f"{group.files['path'][0]}: live rows in the log: {live}, rows written: {written}; "
+            "nothing was committed. Count the rows of these files: if the log's number is "
             "wrong, recompute its stats; if it is right, please report this"
         )
 

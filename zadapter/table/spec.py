@@ -10,6 +10,7 @@ from typing import Any
 from zadapter.base.key_types import find_by_name
 from zadapter.base.names import NameParts, join
 from zadapter.base.printable import abridge
+from zadapter.base.quantities import show_count
 from zadapter.base.secrets import mask_fields
 from zadapter.errors import UnsupportedError
 
@@ -277,7 +278,11 @@ def note_carried(before: Definition, definition: Definition) -> list[Note]:
         definition: The new one.
     """
     items = [
-        Note(f"{len(definition.columns)} columns", Status.CARRIED, "names, order, nullability")
+        Note(
+            show_count(len(definition.columns), "columns"),
+            Status.CARRIED,
+            "names, order, nullability",
+        )
     ]
     commented = sum(COMMENT in f["metadata"] for f in definition.columns)
     if commented:

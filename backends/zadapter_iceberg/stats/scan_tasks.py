@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zadapter.base.quantities import show_count
 from zadapter.errors import UnsupportedError
 from zadapter.spark.jvm.scala import each
 from zadapter.spark.jvm.spark_classes import leaves_of
@@ -166,7 +167,9 @@ class Tasks:
                 f"{snapshot} contains {twice[0]} twice, so its rows are read twice; remove one of "
                 "the two entries first"
             )
-        raise UnsupportedError(f"{snapshot} has only {len(found)} of {len(paths)} files")
+        raise UnsupportedError(
+            f"{snapshot} has only {len(found)} of {show_count(len(paths), 'files')}"
+        )
 
     def _where(self, test: JavaObject) -> JavaObject:
         """Return the tasks for which *test* holds, as a ``java.util.List``."""

@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.key_types import is_text
 from zadapter.base.names import NameParts, join
+from zadapter.base.quantities import show_count
 from zadapter.errors import CorruptLogError
 from zadapter.table import file_stats
 from zadapter.table.file_stats import column_type, schema
@@ -141,7 +142,9 @@ def read(
     if missing := [name for name in required or _PLAIN if name not in table.column_names]:
         raise _corrupt(store, part, f"has no column {missing[0]!r}")
     if table.num_rows != part.files:
-        raise _corrupt(store, part, f"lists {table.num_rows} files instead of {part.files}")
+        raise _corrupt(
+            store, part, f"lists {show_count(table.num_rows, 'files')} instead of {part.files}"
+        )
     paths = successors(table["path"])
     _check_paths(store, part, paths)
     return table.set_column(table.column_names.index("path"), "path", paths)

@@ -83,7 +83,7 @@ def test_what_a_dead_run_has_not_sent_is_removed(memory, dead):
     (line,) = clear(memory, TABLE, live(first))
 
     assert f"run {run.id}" in line
-    assert "ended after 1 of 3 jobs; 1 files of 1 KB that it had staged were removed" in line
+    assert "ended after 1 of 3 jobs; removed 1 file of 1 KB that it had staged" in line
     assert set(memory.writes) == {first.id}
     assert memory.files == {}
     assert clear(memory, TABLE, live(first)) == ()
@@ -95,7 +95,7 @@ def test_a_commit_that_was_sent_and_not_seen_stays(memory, dead):
 
     for _ in range(2):
         (line,) = clear(memory, TABLE, live(first))
-        assert "1 files of 1 KB of a commit of unknown outcome stay" in line
+        assert "kept 1 file of 1 KB of a commit of unknown outcome" in line
         assert set(memory.writes) == {first.id, second.id}
     memory.remove(second)
     clear(memory, TABLE, live(first))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from zadapter.base.names import NameParts
+from zadapter.base.quantities import show_count
 from zadapter.layout.filters import Filter, Range
 
 PARTS = 4
@@ -68,7 +69,7 @@ def why_too_thin(filters: Sequence[Filter]) -> str:
         kinds = "one kind" if templates == 1 else f"{templates} kinds"
         return f"the log has {kinds} of filters, and {FEWEST_TEMPLATES} are needed"
     if len(filters) < FEWEST_FILTERS:
-        return f"the log has {len(filters)} filters, and {FEWEST_FILTERS} are needed"
+        return f"the log has {show_count(len(filters), 'filters')}, and {FEWEST_FILTERS} are needed"
     return ""
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from zadapter.base.distribution import install_command
 from zadapter.base.names import NameParts, join, split
+from zadapter.base.quantities import show_count
 from zadapter.errors import MissingBackendError, UsageError
 from zadapter.report.pictures.axes import Floats, Scale, scale
 from zadapter.table.overlap.depth import depths, partition_numbers
@@ -68,7 +69,9 @@ def clusters(tables: Sequence[tuple[str, pa.Table]], columns: Sequence[str]) -> 
         first = first or axes
         known = _panel(figure, axes, [side[number] for side in sides])
         lacking = f"; {files.num_rows - known:,} without bounds" if known < files.num_rows else ""
-        axes.set_title(f"{plain(title)}: {files.num_rows:,} files{lacking}", loc="left")
+        axes.set_title(
+            f"{plain(title)}: {show_count(files.num_rows, 'files')}{lacking}", loc="left"
+        )
     _histogram(figure.add_subplot(grid[1, :]), tables, parts)
     return figure
 

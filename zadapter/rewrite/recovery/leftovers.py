@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from zadapter.backend.contract import SideFiles
 from zadapter.base.interrupts import ignoring_errors, reraise
 from zadapter.base.java_errors import first_line
-from zadapter.base.quantities import show
+from zadapter.base.quantities import show, show_count
 from zadapter.rewrite.recovery.notes import FOLDER, NAME, RunNote
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import SHORT, StagedFile, StagedWrite, new_id
@@ -145,11 +145,12 @@ def _remove_files(side_files: SideFiles, note: RunNote, snapshot: Snapshot, file
         with ignoring_errors():  # the next run finds it once more
             side_files.delete(note.path)
     doubtful = [file for write in left.keys() & sent for file in left[write]]
-    parts = [f"{_title(note)} ended after {note.committed + len(live)} of {note.jobs} jobs"]
-    parts += [f"{_describe_files(removed)} that it had staged were removed"] if removed else []
+    done = note.committed + len(live)
+    parts = [f"{_title(note)} ended after {done} of {show_count(note.jobs, 'jobs')}"]
+    parts += [f"removed {_describe_files(removed)} that it had staged"] if removed else []
     if doubtful:
         parts.append(
-            f"{_describe_files(doubtful)} of a commit of unknown outcome stay; {_CLEAN_UP}"
+            f"kept {_describe_files(doubtful)} of a commit of unknown outcome; {_CLEAN_UP}"
         )
     return "; ".join(parts)
 
@@ -163,4 +164,4 @@ def _title(note: RunNote) -> str:
 
 
 def _describe_files(files: Sequence[StagedFile]) -> str:
-    return f"{len(files)} files of {show(sum(file.size for file in files))}"
+    return f"{show_count(len(files), 'files')} of {show(sum(file.size for file in files))}"
