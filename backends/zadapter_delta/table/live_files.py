@@ -40,6 +40,7 @@ class LiveFiles:
         self._jvm = jvm
         self._snapshot: JavaObject = None
         self._few: JavaObject | None = None
+        self._few_sizes: dict[str, int] = {}
         self._is_large = False
         self._checkpoint: CheckpointLog | None = None
         self._last: tuple[list[str], int, JavaObject] = ([], 0, None)
@@ -98,8 +99,10 @@ class LiveFiles:
         self._look_at(snapshot)
         paths, size = files["path"].to_pylist(), total(files, "size")
         if self._last[:2] != (paths, size):
-            found = next((adds for adds in self._select_actions(snapshot, paths)
-                          if self._are_of(adds, len(paths), size)), None)  # fmt: skip
+            found = self._select_few(paths, size)
+            if found is None:
+                found = next((adds for adds in self._select_actions(snapshot, paths)
+                              if self._are_of(adds, len(paths), size)), None)  # fmt: skip
             if found is None:
                 raise UnsupportedError(
                     f"Delta's state of {snapshot.deltaLog().dataPath()} has other actions than "
@@ -113,7 +116,7 @@ class LiveFiles:
         if self._snapshot == snapshot:
             return
         self._snapshot, self._last = snapshot, ([], 0, self._jvm.list_of(()))
-        self._few, self._checkpoint = None, None
+        self._few, self._few_sizes, self._checkpoint = None, {}, None
         self.__dict__.pop("_large", None)
         self._is_large = is_large(snapshot)
         if self._is_large:
@@ -129,23 +132,40 @@ class LiveFiles:
         """Keep the AddFile actions if there are few."""
         size = int(snapshot.deltaFileSizeInBytes()) + int(snapshot.checkpointSizeInBytes())
         adds = replay_commits(self._jvm, snapshot, FEW) if size <= SHORT_LOG else None
-        if adds is not None:
-            sizes = self._sizes(adds)
-            adds = adds if _agrees(snapshot, len(sizes), sum(sizes)) else None
+        sizes = [] if adds is None else self._sizes(adds)
+        if adds is not None and not _agrees(snapshot, len(sizes), sum(sizes)):
+            adds = None
         if adds is None and size <= SMALL_LOG:
             adds = snapshot.allFiles().collectAsList()
-        if adds is not None and adds.size() <= FEW:
+            sizes = self._sizes(adds)
+        if adds is not None and len(sizes) <= FEW:
             self._few = adds
+            self._few_sizes = dict(zip(self._paths(adds), sizes, strict=False))
+            if len(self._few_sizes) != len(sizes):  # as with two deletion vectors of a file
+                self._few_sizes = {}
+
+    def _paths(self, adds: JavaObject) -> list[str]:
+        """Return the paths of files."""
+        return self._jvm.join_texts(self._java_paths(adds)).split("\n")
+
+    def _java_paths(self, adds: JavaObject) -> JavaObject:
+        path = self._jvm.loops.method(ADD_FILE, "path")
+        return self._jvm.loops.map_items(adds, path)
 
     def _sizes(self, adds: JavaObject) -> list[int]:
         """Return the bytes of files."""
         sizes = self._jvm.loops.map_items(adds, self._jvm.loops.method(ADD_FILE, "size"))
         return [int(size) for size in json.loads(self._jvm.root.java.util.Objects.toString(sizes))]
 
+    def _select_few(self, paths: list[str], size: int) -> JavaObject | None:
+        """Return the actions on *paths* if all are kept, with so many bytes; None: they are not."""
+        sizes = [self._few_sizes.get(path) for path in dict.fromkeys(paths)]
+        known = [each for each in sizes if each is not None]
+        fits = self._few is not None and len(known) == len(paths) and sum(known) == size
+        return select_paths(self._jvm, self._few, paths) if fits else None
+
     def _select_actions(self, snapshot: JavaObject, paths: list[str]) -> Iterator[JavaObject]:
-        """Yield the actions on *paths* by each reader of the log, at last by Delta's state."""
-        if self._few is not None:
-            yield select_paths(self._jvm, self._few, paths)
+        """Yield the actions on *paths* by each reader of a long log, at last by Delta's state."""
         if self._checkpoint is not None:
             found = None
             with ignoring_errors():
@@ -165,9 +185,9 @@ class LiveFiles:
 
     def _are_of(self, adds: JavaObject, count: int, size: int) -> bool:
         """Return whether actions on some of *count* paths are one for each, of as many bytes."""
-        path = self._jvm.loops.method(ADD_FILE, "path")
-        distinct = self._jvm.root.java.util.HashSet(self._jvm.loops.map_items(adds, path))
-        return adds.size() == distinct.size() == count and sum(self._sizes(adds)) == size
+        sizes = self._sizes(adds)
+        distinct = self._jvm.root.java.util.HashSet(self._java_paths(adds)).size()
+        return len(sizes) == distinct == count and sum(sizes) == size
 
 
 def _agrees(snapshot: JavaObject, files: int, size: int) -> bool:
