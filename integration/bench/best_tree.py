@@ -8,18 +8,14 @@ the newer ones, or is fitted to the newer ones that it is judged by, which no la
 The cases are those that ``integration.bench.held_out`` keeps in its folder.
 """
 
-import argparse
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from integration.bench import held_out, logs
-from integration.bench.tables.logs import LOGS
 from zadapter.base.ranks import Ints, rank
 from zadapter.inspection.advise.choice import weigh_columns
 from zadapter.layout.filters import Filter, Keys, RankedFilters, rank_filters
@@ -252,12 +248,7 @@ def compared(case: logs.Case, filters: Sequence[Filter], steps: int) -> tuple[fl
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m integration.bench.best_tree", description=__doc__
-    )
-    parser.add_argument("--scale", type=float, default=0.1)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "logs")
-    parser.add_argument("--tables", nargs="+", default=list(LOGS), choices=list(LOGS))
+    parser = held_out.parser_of("best_tree", __doc__)
     parser.add_argument("--steps", type=int, default=10_000)
     options = parser.parse_args()
     print("| table | learned | searched | learned from the judged queries | searched by them |")

@@ -135,14 +135,20 @@ def _cell(shares: np.ndarray) -> str:
     return f"{shares[0]:.2f} / {shares[1]:.2f}"
 
 
-def main() -> None:
-    """Print the tables."""
+def parser_of(module: str, about: str | None) -> argparse.ArgumentParser:
+    """Return a parser of the options that say which cases are taken."""
     parser = argparse.ArgumentParser(
-        prog="python -m integration.bench.held_out", description=__doc__
+        prog=f"python -m integration.bench.{module}", description=about
     )
     parser.add_argument("--scale", type=float, default=0.1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "logs")
     parser.add_argument("--tables", nargs="+", default=list(LOGS), choices=list(LOGS))
+    return parser
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = parser_of("held_out", __doc__)
     parser.add_argument("--splits", nargs="+", default=["same", "halves", "one by one"])
     options = parser.parse_args()
     cases = {}

@@ -185,7 +185,7 @@ def read_ranges(session: SparkSession, found: Sequence[Joined]) -> dict[JoinedFi
 def _find_ranges(
     session: SparkSession, node: JavaObject, filters: Sequence[JoinedFilter]
 ) -> dict[JoinedFilter, KeyRange]:
-    """Return the ranges that filters of one table leave."""
+    """Return the ranges that filters of one table leave; all at once, or each set of columns."""
     sets: dict[tuple[NameParts, ...], list[JoinedFilter]] = {}
     for each in filters:
         sets.setdefault(each.filtered, []).append(each)
@@ -197,20 +197,10 @@ def _find_ranges(
     ranges: dict[JoinedFilter, KeyRange] = {}
     for number, same in enumerate(sorted(sets.values(), key=len, reverse=True)):
         if number < MOST_READS:
-            ranges |= _read_alone(session, node, same)
+            ranges |= _find_ranges(session, node, same)
         else:
             ranges |= _leave_unread(same, NOT_ALONE)
     return ranges
-
-
-def _read_alone(
-    session: SparkSession, node: JavaObject, filters: Sequence[JoinedFilter]
-) -> dict[JoinedFilter, KeyRange]:
-    """Return the ranges that filters on the same columns leave."""
-    try:
-        return _read_together(session, node, filters)
-    except _UnreadError as error:
-        return _leave_unread(filters, str(error))
 
 
 def _leave_unread(filters: Iterable[JoinedFilter], reason: str) -> dict[JoinedFilter, KeyRange]:
