@@ -7,6 +7,7 @@ import pytest
 
 from tests.kit.builders import MIB, file_table, fitted, snapshot
 from zadapter.errors import UsageError
+from zadapter.layout.filters import Keys
 from zadapter.planning.options import Options
 from zadapter.rewrite.file_selection import follow_layout
 
@@ -37,7 +38,9 @@ def test_the_layout_of_most_bytes_is_followed():
     """With its weights, curve and row groups; the file size is chosen as ever."""
     options = follow_layout(Options(table="t"), files(LIGHT.id, None, HEAVY.id), TABLE)
 
-    assert options == Options(table="t", by={"c0": 2.0, "c1": 1.0}, curve="zorder", row_groups=4)
+    assert options == Options(
+        table="t", by=Keys({"c0": 2.0, "c1": 1.0}), curve="zorder", row_groups=4
+    )
 
 
 def test_keys_of_the_caller_take_precedence():

@@ -178,7 +178,8 @@ class Advice(Facts):
     sampled: int
     """Number of sampled rows."""
     files: int
-    """Number of files that the layouts are predicted with."""
+    """Number of files that the best layout is predicted with, or else the table's. Layouts of other
+    columns may get another number, as a rewrite would write them."""
     candidates: tuple[Candidate, ...]
     """The table as it is first, then the layouts, best first."""
     best: Keys | None = field(repr=False)
