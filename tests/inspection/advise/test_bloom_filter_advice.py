@@ -51,8 +51,7 @@ def table():
 def advised(table, older, newer=None):
     """The advice for filters, of a layout by day."""
     schema = pa.schema({name: pa.array(VALUES[name]).type for name in COLUMNS})
-    _, row_groups = table.divide_rows(Keys({"day": 1.0}))
-    return bloom_filters(snapshot(schema), table, row_groups, older, newer or older)
+    return bloom_filters(snapshot(schema), table, Keys({"day": 1.0}), older, newer or older)
 
 
 def held(column, value):

@@ -155,3 +155,12 @@ def test_the_files_of_a_layout_are_those_of_its_columns(table):
     files = [len(each.divide_rows(Keys({"a": 1.0}))[0].boxes.rows) for each in (table, more)]
 
     assert files == [FILES, 3 * FILES]
+
+
+def test_the_row_groups_of_a_layout_are_those_that_are_stated(table):
+    """Beside by="auto", row_groups= holds for the layout that the log asks for."""
+    few = replace(table, row_groups_to_write=2)
+
+    groups = [len(each.divide_rows(Keys({"a": 1.0}))[1].boxes.rows) for each in (table, few)]
+
+    assert groups == [16 * FILES, 2 * FILES]

@@ -8,8 +8,7 @@ from zadapter.base.names import NameParts, join
 from zadapter.base.ranks import Ranked
 from zadapter.inspection.advice import BloomFilterEffect
 from zadapter.inspection.advise.judging import Divided, SampledTable
-from zadapter.layout.filters import Filter, Floats, Range, rank_filters
-from zadapter.planning.options import ROW_GROUPS
+from zadapter.layout.filters import Filter, Floats, Keys, Range, rank_filters
 from zadapter.table.bloom_filters import FPP, refusal, size_of
 from zadapter.table.encoding import distinct_values
 from zadapter.table.file_stats import row_counts, total
@@ -22,7 +21,7 @@ LEAST = 0.05
 def bloom_filters(
     snapshot: Snapshot,
     table: SampledTable,
-    row_groups: Divided,
+    keys: Keys,
     older: Sequence[Filter],
     newer: Sequence[Filter],
 ) -> dict[str, BloomFilterEffect]:
@@ -31,16 +30,18 @@ def bloom_filters(
     Args:
         snapshot: The table.
         table: Sampled rows of it.
-        row_groups: The row groups of the layout that the filters are written with.
+        keys: The layout that the Bloom filters are written with.
         older: Filters by which the columns are chosen.
         newer: Filters by which the effects are predicted.
     """
+    _, row_groups = table.divide_rows(keys)
+    files = max(1, round(total(table.files, "size") / table.size_of(keys)))
     wanted = dict[str, tuple[float, BloomFilterEffect]]()
     for at, column in enumerate(table.columns):
         values = table.values[at]
         if column in table.partition or refusal(column, values.type, snapshot.physical):
             continue
-        predicted = _Column(table, row_groups, column, row_groups.ranked[at])
+        predicted = _Column(table, row_groups, column, row_groups.ranked[at], files)
         gain, effect = predicted.gain(older), predicted.effect(newer)
         if gain >= LEAST and effect is not None:
             wanted[join(column)] = gain, effect
@@ -56,12 +57,16 @@ class _Column:
     """
 
     def __init__(
-        self, table: SampledTable, row_groups: Divided, column: NameParts, ranked: Ranked
+        self,
+        table: SampledTable,
+        row_groups: Divided,
+        column: NameParts,
+        ranked: Ranked,
+        files: int,
     ) -> None:
         self._row_groups, self._column, self._ranked = row_groups, column, ranked
         self._rows = int(row_counts(table.files).sum())
-        files = max(1, round(total(table.files, "size") / table.target_file_size))
-        self._count = files * ROW_GROUPS
+        self._count = files * table.row_groups_to_write
         self._sampled = np.bincount(ranked.ranks, minlength=len(ranked.distinct) + 1)
         self._fraction = len(ranked.ranks) / max(1, self._rows)
         valid = round(self._sampled[1:].sum() / max(self._fraction, 1e-9))

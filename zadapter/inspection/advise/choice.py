@@ -350,8 +350,7 @@ class Judge:
         """Return the columns whose Bloom filters pay beside a layout, if there is one."""
         if keys is None:
             return {}
-        _, row_groups = self.table.divide_rows(keys)
-        return bloom_filters(snapshot, self.table, row_groups, self.train, self.test)
+        return bloom_filters(snapshot, self.table, keys, self.train, self.test)
 
     def find_paying_bloom_filters(self, snapshot: Snapshot, keys: Keys, log: QueryLog) -> set[str]:
         """Return the columns whose Bloom filters pay a rewrite, by the rule of the regret.

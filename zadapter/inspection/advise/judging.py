@@ -116,8 +116,10 @@ class SampledTable:
         budget: Number of files that a layout of other columns gets in each partition.
         target_file_size: Target size of these files, in bytes.
         budgets: The same numbers for columns of which a layout is stored, which has its own size.
+        sizes: These sizes.
         partition: Which of *columns* partitions hold one value of.
         row_groups: Row groups of some of its files; None: they are unknown.
+        row_groups_to_write: Number of row groups of a file that a layout gets.
         size_of_all: Bytes of the files of all partitions; None: *files* are all.
     """
 
@@ -130,7 +132,9 @@ class SampledTable:
     target_file_size: int
     partition: frozenset[NameParts]
     budgets: Mapping[tuple[NameParts, ...], Ints] = field(default_factory=dict, repr=False)
+    sizes: Mapping[tuple[NameParts, ...], int] = field(default_factory=dict, repr=False)
     row_groups: SampledRowGroups | None = field(default=None, repr=False)
+    row_groups_to_write: int = ROW_GROUPS
     size_of_all: int | None = None
 
     @property
@@ -200,6 +204,10 @@ class SampledTable:
         """Return the number of files that a layout gets in each partition."""
         return self.budgets.get(_columns(keys), self.budget)
 
+    def size_of(self, keys: Keys) -> int:
+        """Return the target size of the files of a layout, in bytes."""
+        return self.sizes.get(_columns(keys), self.target_file_size)
+
     def scale_budgets(self, scale: Callable[[Ints], Ints]) -> "SampledTable":
         """Return the table with other numbers of files to write."""
         budgets = {columns: scale(budget) for columns, budget in self.budgets.items()}
@@ -211,8 +219,8 @@ class SampledTable:
         request = Request(
             columns=columns,
             weights=tuple(keys.weights.values()),
-            target_file_size=self.target_file_size,
-            row_groups=ROW_GROUPS,
+            target_file_size=self.size_of(keys),
+            row_groups=self.row_groups_to_write,
             filters=keys.filters,
         )
         sample = self._ranked_of(columns)
@@ -226,7 +234,7 @@ class SampledTable:
         layout = self.fit_layout(keys)
         leaf = assign.leaves(layout, self._ranked_of(layout.request.columns), self.root_of)
         file = assign.files(layout, leaf, np.arange(len(leaf)))
-        per_file = np.full(layout.files, ROW_GROUPS)
+        per_file = np.full(layout.files, self.row_groups_to_write)
         group = assign.row_groups(layout, leaf, file, per_file)
         return self._divide(file, layout.files), self._divide(group, int(per_file.sum()))
 
@@ -306,7 +314,9 @@ def sample_table(
         target_file_size=counts.size,
         partition=frozenset(identity),
         budgets={of: rows.budget(counts.of_size(size)) for of, size in counts.sizes.items()},
+        sizes=counts.sizes,
         row_groups=_row_groups(backend, snapshot, files, columns),
+        row_groups_to_write=int(options.row_groups),
         size_of_all=size_of_all,
     )
     return table, request
