@@ -104,6 +104,18 @@ def test_a_terminal_shows_phases_in_order_and_bytes_up_to_the_total(terminal):
     ]
 
 
+def test_a_terminal_shows_what_takes_time_beside_a_rewrite(terminal):
+    """A lake is searched, its log is read and its tables are cleaned up, also by a dry run."""
+    console, ended = terminal
+
+    with zadapter.progress(console):
+        for name in ("discover", "weigh", "clean"):
+            with call("maintain", "lake/t"), phase(name, "lake/t"):
+                pass
+
+    assert shown(ended()) == ["finding", "reading", "cleaning"]
+
+
 def test_what_is_done_never_goes_back():
     """Rows are read first and written then: at the same rate, half of the time is left between."""
     read = [Amounts(share / 10, 0) for share in range(1, 11)]

@@ -81,12 +81,14 @@ def test_every_verb_logs_its_phases(spark, events, caplog):
     zadapter.plan(events, by="user_id", spark=spark)
     zadapter.read(events, spark=spark)
     zadapter.files(events, spark=spark)
+    zadapter.audit(events, deep=True, spark=spark)
 
     writing = ["plan", "write", "verify", "commit"]
     assert [record.phase for record in caplog.records] == [
         *(*writing, "append", *writing, "delete", *writing, "overwrite"),
         *("commit", "restore", "commit", "publish", "plan", "vacuum"),
         *("plan", "fit", "plan", "plan", "read", "plan", "files"),
+        *("verify", "audit"),
     ]
     versions = [record.version for record in caplog.records if record.phase == "commit"]
     assert versions[:4] == [appended, appended + 1, appended + 2, restored]

@@ -6,7 +6,6 @@ from os import PathLike
 from pyspark.sql import SparkSession
 
 from zadapter.backend.contract import Factory
-from zadapter.base.phases import phase
 from zadapter.base.translate_errors import translates_errors
 from zadapter.errors import UsageError
 from zadapter.inspection.advice import Advice
@@ -63,10 +62,7 @@ def advise(
     asked = [
         Options(table=table, by=[by] if isinstance(by, str) else by) for by in candidates or ()
     ]
-    with (
-        opening("advise", check_table(table), backend, spark) as opened,
-        phase("advise", check_table(table)),
-    ):
+    with opening("advise", check_table(table), backend, spark, work="weigh") as opened:
         by_name = {
             f"candidate {number}": Keys(options.weights, options.filters)
             for number, options in enumerate(asked, 1)

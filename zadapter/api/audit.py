@@ -64,7 +64,7 @@ def audit(
         ConflictError: Another writer was faster than the repair; nothing was committed.
     """
     check_flags(deep=deep, repair=repair)
-    with opening("audit", check_table(table), backend, spark) as opened:
+    with opening("audit", check_table(table), backend, spark, work="verify") as opened:
         columns = opened.columns
         every = opened.backend.files(opened.snapshot, tuple(columns))
         recorded, found, lost = _footers(opened, every)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from zadapter.base.interrupts import holding_signals
 from zadapter.base.locations import identify
 from zadapter.base.outcome import stating
+from zadapter.base.phases import phase
 from zadapter.base.printable import abridge
 from zadapter.base.translate_errors import translate_errors
 from zadapter.errors import ReportError, UsageError
@@ -32,11 +33,12 @@ from zadapter.lake.runs import (
     message_of,
     rewrite_tables,
 )
-from zadapter.lake.settings import MAX_CONCURRENT, Lake, load, parse
+from zadapter.lake.settings import MAX_CONCURRENT, Keep, Lake, load, parse
 from zadapter.lake.tables import Judged, judge, judge_settled
 from zadapter.lake.weights import weigh_tables
 from zadapter.report import lineage
 from zadapter.spark.clone import scratch
+from zadapter.spark.jobs import call
 from zadapter.spark.opening import session_for
 from zadapter.table.snapshot import Snapshot
 from zadapter.table.staged_files import new_id
@@ -110,7 +112,8 @@ def _read(lake: GivenLake) -> tuple[Lake, str]:
 def _maintain(run: Run, name: str) -> LakeReport:
     lake, spark = run.lake, run.spark
     lines, others = _open_journal(run)
-    tables = _discover(run, lines, others)
+    with call("maintain", name, spark), phase("discover", name):
+        tables = _discover(run, lines, others)
     if tables.found and lake.journal is not None and not run.dry_run:
         journal.prepare(spark, lake.journal, lake.journal_format)
     with holding_signals() as watch:
@@ -197,7 +200,8 @@ def _rewrite(
     results = each_table(run, tables.found, judge_one)
     judged = {each.found.table: each for each in results if isinstance(each, Judged)}
     found = [judged[each.table].found if each.table in judged else each for each in tables.found]
-    reads = weigh_tables(run, judged)
+    with call("maintain", name, spark), phase("weigh", name):
+        reads = weigh_tables(run, judged)
     candidates = [
         _candidate(each, reads.weights.get(name, 1.0), waited.get(name, 0), factors.get(name, 1.0))
         for name, each in judged.items()
@@ -250,21 +254,20 @@ def _clean(run: Run, found: list[Found], report: LakeReport) -> LakeReport:
         if run.watch.is_ending:
             break
         if keep is not None and line.verdict not in {journal.FAILED, journal.LEFT_OUT}:
-            try:
-                steps = clean(
-                    run.spark,
-                    table.table,
-                    table.format,
-                    keep,
-                    dry_run=run.dry_run,
-                    files=line.files,
-                )
-            except Exception as error:  # noqa: BLE001 - a failure stays with its table
-                steps = (Cleaned(step="open", counts={}, seconds=0.0, error=message_of(error)),)
+            steps = _clean_table(run, table, keep, line.files)
             if steps:
                 cleaned[table.table] = steps
     lines = tuple(_after_clean(line, cleaned.get(line.table, ())) for line in report.lines)
     return replace(report, lines=lines, cleaned=cleaned, seconds=run.elapsed)
+
+
+def _clean_table(run: Run, table: Found, keep: Keep, files: int | None) -> CLEANED:
+    name, form, spark = table.table, table.format, run.spark
+    try:
+        with call("maintain", name, spark), phase("clean", name):
+            return clean(spark, name, form, keep, dry_run=run.dry_run, files=files)
+    except Exception as error:  # noqa: BLE001 - a failure stays with its table
+        return (Cleaned(step="open", counts={}, seconds=0.0, error=message_of(error)),)
 
 
 def _after_clean(line: Line, steps: CLEANED) -> Line:

@@ -24,6 +24,9 @@ _LABELS = {
     "write": "writing",
     "verify": "verifying",
     "commit": "committing",
+    "discover": "finding tables",
+    "weigh": "reading the query log",
+    "clean": "cleaning up",
 }
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from uuid import UUID
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 import zadapter
 from tests.kit.lineage import send_to_file
+from zadapter.base.phases import observing
 from zadapter.cli.app import app
 from zadapter.errors import ReportError, UsageError
 from zadapter.lake import journal, maintain, tables
@@ -352,12 +354,18 @@ def test_a_clean_up_that_is_refused_costs_no_rewrite(spark, tmp_path, written):
 def test_a_clean_up_of_a_few_files_has_a_few_tasks(spark, tmp_path, written):
     """Delta lists a table in as many tasks as it is told, be it of three files or of millions."""
     make_delta(tmp_path / "raw/a", 1)
-    context, group = spark.sparkContext, "a clean-up of a few files"
+    context, group, phases = spark.sparkContext, "a clean-up of a few files", []
     context.setJobGroup(group, group)
+
+    def note(step):
+        if step.call is not None:
+            phases.append((step.call.name, step.name))
+        return nullcontext()
 
     try:
         lake = written(keep='keep = { versions = "8d", orphans = "8d" }')
-        report = zadapter.maintain(lake, dry_run=True, spark=spark)
+        with observing(note):
+            report = zadapter.maintain(lake, dry_run=True, spark=spark)
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
 
@@ -366,6 +374,11 @@ def test_a_clean_up_of_a_few_files_has_a_few_tasks(spark, tmp_path, written):
     jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(each) for job in jobs for each in job.stageIds]
     assert 0 < max(stage.numTasks for stage in stages if stage) < 20
+    # what a progress line shows from the beginning to the end
+    assert phases == [
+        *(("maintain", "discover"), ("analyze", "plan")),
+        *(("maintain", "weigh"), ("maintain", "clean")),
+    ]
 
 
 @pytest.mark.slow

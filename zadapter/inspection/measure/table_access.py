@@ -57,13 +57,26 @@ class Opened:
 
 @contextmanager
 def opening(
-    function: str, table: str, backend: str | Factory | None, spark: SparkSession | None
+    function: str,
+    table: str,
+    backend: str | Factory | None,
+    spark: SparkSession | None,
+    *,
+    work: str = "plan",
 ) -> Iterator[Opened]:
-    """Open the current version of a table, within a call of a public function."""
+    """Open the current version of a table, within a call of a public function.
+
+    Args:
+        function: Name of the function.
+        table: A path or an identifier.
+        backend: The format, or a backend's class; None: detect it.
+        spark: The caller's session.
+        work: Name of the phase that the block is.
+    """
     with (
         open_table(table, backend, spark) as found,
         call(function, table, found.user_session),
-        phase("plan", table) as step,
+        phase(work, table) as step,
     ):
         snapshot = found.snapshot()
         step.note(version=snapshot.version)
