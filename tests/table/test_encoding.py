@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from zadapter.base.ranks import rank
 from zadapter.table.encoding import (
     SAVED,
     SEEN,
@@ -81,11 +82,15 @@ def of_equal_chance(rows_a_value, spread):
     )
 
 
+def pays(values, group):
+    """Whether a dictionary is tried."""
+    return dictionary_pays(values, rank(values).ranks, group, GROUP)
+
+
 def judged_rightly(rows, values, group):
     """Parquet's own writer is the judge."""
     ratio = written(rows, dictionary=True) / written(rows, dictionary=False)
-    pays = dictionary_pays(values, group, GROUP)
-    return ratio < 1 if pays else ratio > 1 - 2 * SAVED
+    return ratio < 1 if pays(values, group) else ratio > 1 - 2 * SAVED
 
 
 @pytest.mark.parametrize("spread", [50_000, 1 << 50], ids=["near", "far"])
@@ -131,7 +136,7 @@ def test_all_numbers_are_judged(type_):
         rows, values = rows.cast(type_), values.cast(type_)
 
         assert judged_rightly(rows, values, group)
-        assert dictionary_pays(values, group, GROUP) == (rows_a_value > 1)
+        assert pays(values, group) == (rows_a_value > 1)
 
 
 @pytest.mark.parametrize("digits", [9, 18, 19])
@@ -147,7 +152,7 @@ def test_numbers_that_lie_in_other_row_groups_do_not_come_back():
     """Every value is there often, but once in each row group."""
     values = pa.array(np.arange(SAMPLED) // GROUPS)
 
-    assert not dictionary_pays(values, np.arange(SAMPLED) % GROUPS, GROUP)
+    assert not pays(values, np.arange(SAMPLED) % GROUPS)
 
 
 def test_nulls_are_no_values():
@@ -157,7 +162,7 @@ def test_nulls_are_no_values():
 
     with_holes = pc.if_else(pa.array(holes), None, values)
 
-    assert not dictionary_pays(with_holes, group, GROUP)
+    assert not pays(with_holes, group)
 
 
 UNKNOWN = [
@@ -169,4 +174,4 @@ UNKNOWN = [
 @pytest.mark.parametrize("values", UNKNOWN)
 def test_a_dictionary_is_tried_where_nothing_is_known(values):
     """Of too few values, and of texts, which are longer than their place in it."""
-    assert dictionary_pays(values, np.zeros(len(values), np.int64), GROUP)
+    assert pays(values, np.zeros(len(values), np.int64))

@@ -81,6 +81,14 @@ def rank(values: pa.Array | pa.ChunkedArray | Ranked) -> Ranked:
     return Ranked(ranks, coded.dictionary.take(pa.array(order)))
 
 
+def narrow(numbers: Ints) -> npt.NDArray[Any]:
+    """Return numbers from 0 in the smallest type that holds them.
+
+    NumPy sorts numbers of 32 bits in half the time of 64, and those of 16 bits by radix.
+    """
+    return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
+
+
 def _comparable(values: pa.Array) -> npt.NDArray[Any]:
     """Return values without nulls as an array that NumPy orders as Spark does."""
     values = to_integers(values)  # NumPy sorts the least timestamp last

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from zadapter.base.ranks import Ints, Ranked, rank
+from zadapter.base.ranks import Ints, Ranked, narrow, rank
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 
@@ -88,7 +88,8 @@ def row_groups(layout: Layout, leaf: Ints, file: Ints, per_file: Ints) -> Ints:
         file: File of each row.
         per_file: Number of row groups of each file.
     """
-    order, count = np.lexsort((leaf_positions(layout, leaf), file)), np.bincount(file)
+    order = np.lexsort((narrow(leaf_positions(layout, leaf)), narrow(file)))
+    count = np.bincount(file)
     at = np.empty(len(file), np.int64)
     at[order] = np.arange(len(file)) - (np.cumsum(count) - count)[file[order]]
     first = np.cumsum(per_file) - per_file

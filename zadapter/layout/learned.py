@@ -22,7 +22,7 @@ from itertools import islice
 
 import numpy as np
 
-from zadapter.base.ranks import Ints, Ranked
+from zadapter.base.ranks import Ints, Ranked, narrow
 from zadapter.layout.filters import Box, Filter, Floats, Mask, RankedFilters, rank_filters
 from zadapter.layout.layout import Request
 from zadapter.layout.levels import Level, Start, pattern
@@ -234,9 +234,8 @@ def _append_level(
 
 
 def _sort(values: Ints) -> Ints:
-    """Return the stable order of numbers from 0; NumPy sorts those of 16 bits by radix."""
-    short = values.max(initial=0) <= np.iinfo(np.uint16).max
-    return np.argsort(values.astype(np.uint16) if short else values, kind="stable")
+    """Return the stable order of numbers from 0."""
+    return np.argsort(narrow(values), kind="stable")
 
 
 def _rows_of(tree: Start) -> list[Ints]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zadapter.base.names import NameParts
-from zadapter.base.ranks import Ints, Ranked, rank
+from zadapter.base.ranks import Ints, Ranked, narrow, rank
 from zadapter.layout.filters import Filter, RankedFilters, rank_filters
 
 Floats = npt.NDArray[np.float64]
@@ -118,7 +118,7 @@ def queries(
     random = np.random.default_rng(seed)
     chances = None if weights is None else np.array(weights) / np.sum(weights)
     columns = ranks.shape[1]
-    ordered = [np.sort(column[column > 0]) for column in ranks.T]
+    ordered = [np.sort(narrow(column[column > 0])) for column in ranks.T]
     ranges = np.empty((count, columns, 2), np.int64)
     ranges[:, :, 0], ranges[:, :, 1] = -1, UNBOUNDED
     for query in range(count):
@@ -145,7 +145,7 @@ def share_read(boxes: Boxes, ranges: Ints) -> float:
     for start in range(0, len(ranges), step):
         hit = _hits(low, high, ranges[start : start + step])
         # not as a product of matrices, which waits for all threads of a busy machine
-        read += sum(float(weight[row].sum()) for row in hit)
+        read += float(np.where(hit, weight, 0.0).sum())
     return read / len(ranges)
 
 
@@ -186,12 +186,13 @@ def boxes_of_rows(ranks: Ints, file_of: Ints, files: int) -> Boxes:
     average, which is 1/(m - 1) of the sampled span. Each side is moved out by that much.
     """
     columns = ranks.shape[1]
-    low = np.full((files, columns), UNBOUNDED)
-    high = np.full((files, columns), -1)
-    held = np.where(ranks == 0, UNBOUNDED, ranks)  # null widens no box
-    np.minimum.at(low, file_of, held)
-    np.maximum.at(high, file_of, np.where(ranks == 0, -1, ranks))
-    rows = np.bincount(file_of, minlength=files)
+    low = np.full((columns, files), UNBOUNDED)
+    high = np.full((columns, files), -1)
+    for column, of_rows in enumerate(ranks.T):  # a ninth of the time of both dimensions at once
+        held = of_rows != 0  # null widens no box
+        np.minimum.at(low[column], file_of, np.where(held, of_rows, UNBOUNDED))
+        np.maximum.at(high[column], file_of, np.where(held, of_rows, -1))
+    low, high, rows = low.T, high.T, np.bincount(file_of, minlength=files)
     filled = high >= 0
     span = np.where(filled, high - low, 0)
     out = np.rint(span / np.maximum(rows - 1, 1)[:, None]).astype(np.int64)

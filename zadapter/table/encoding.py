@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.key_types import BOOLEAN, DECIMAL, INTEGER, kind_of
 from zadapter.base.names import NameParts
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints, narrow
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.staged_files import new_id
 
@@ -90,7 +90,7 @@ def find_abandoned_dictionaries(footer: pq.FileMetaData) -> frozenset[str]:
     return frozenset(tried - used) if used else frozenset()
 
 
-def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
+def dictionary_pays(values: pa.Array, ranks: Ints, group: Ints, rows: int) -> bool:
     """Return whether a dictionary shrinks a compressed column of numbers, estimated by a sample.
 
     A dictionary stores each distinct value of a row group once, and an index for each row. The
@@ -101,6 +101,7 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
 
     Args:
         values: Sampled values of a column.
+        ranks: Their ranks.
         group: Row group of each value.
         rows: Number of rows in a row group.
 
@@ -110,16 +111,17 @@ def dictionary_pays(values: pa.Array, group: Ints, rows: int) -> bool:
     """
     if not _number(values.type):
         return True
-    ranks = rank(values).ranks
     valid = np.flatnonzero(ranks)
-    valid = valid[np.argsort(group[valid], kind="stable")]
-    valid_ranks, group = ranks[valid], group[valid]
+    valid = valid[np.argsort(narrow(group[valid]), kind="stable")]
+    group = group[valid]
     groups = len(np.unique(group))
     if groups == len(valid):
         return True
-    _, first, counts = np.unique(
-        group * (valid_ranks.max() + 1) + valid_ranks, return_index=True, return_counts=True
-    )
+    short = narrow(ranks[valid])
+    by_value = np.lexsort((short, narrow(group)))
+    changes = (np.diff(group[by_value]) != 0) | (np.diff(short[by_value]) != 0)
+    starts = np.flatnonzero(np.append([True], changes))
+    first, counts = by_value[starts], np.diff(np.append(starts, len(valid)))
     rows = max(1, rows * len(valid) // len(values))
     distinct = distinct_values(counts, rows * groups) / groups
     plain = _measure_compressed(values.take(pa.array(valid)))

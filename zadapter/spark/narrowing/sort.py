@@ -135,9 +135,10 @@ def find_untested_operator(operators: Sequence[str]) -> str | None:
     root, *below = operators
     if root != _EXCHANGE:
         return f"the operator {root}"
-    tested = (_OPERATORS, *(name for library in _libraries() for name in library.operators))
-    untested = (name for name in below if not name.startswith(tested))
-    found = next(untested, None)
+    foreign = [name for name in below if not name.startswith(_OPERATORS)]
+    libraries = _libraries() if foreign else ()  # found by a search of all packages
+    tested = tuple(name for library in libraries for name in library.operators)
+    found = next((name for name in foreign if not name.startswith(tested)), None)
     return None if found is None else f"the operator {found}"
 
 
