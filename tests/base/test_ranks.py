@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from zadapter.base.ranks import rank
+from zadapter.base.ranks import narrow, rank
 
 
 def in_sparks_order(value):
@@ -173,3 +173,17 @@ def test_nulls_alone_have_no_values(type_, count):
 
     assert ranked.ranks.tolist() == [0] * count
     assert ranked.value_of(np.zeros(2, np.int64)).equals(pa.nulls(2, type_))
+
+
+@pytest.mark.parametrize("largest", [255, 256, 65_535, 65_536, (1 << 32) - 1, 1 << 32, 1 << 62])
+def test_short_numbers_are_the_same_numbers(largest):
+    """A type that is one number too small would wrap it to 0, and sort it first."""
+    numbers = np.array([largest, 0, largest - 1])
+
+    assert narrow(numbers).tolist() == numbers.tolist()
+    assert np.argsort(narrow(numbers)).tolist() == [1, 2, 0]
+
+
+def test_no_numbers_are_short():
+    """As of an empty sample."""
+    assert len(narrow(np.zeros(0, np.int64))) == 0
