@@ -19,7 +19,7 @@ FINALIZER = "m\n"
 MOST = {
     "delta": {"optimize": (655, 4), "plan": (215, 1)},
     "parquet": {"optimize": (345, 3), "plan": (75, 0)},
-    "iceberg": {"optimize": (660, 3), "plan": (240, 1)},
+    "iceberg": {"optimize": (640, 2), "plan": (230, 0)},
 }
 """Commands and jobs of a warm rewrite of twelve files, and of a plan that finds nothing to do."""
 
