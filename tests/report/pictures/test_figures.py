@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection, QuadMesh
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from tests.kit.builders import file_table
 from zadapter.errors import UsageError
+from zadapter.report.pictures.axes import scale
 from zadapter.report.pictures.effects import Effects, effects
 from zadapter.report.pictures.figures import clusters
 from zadapter.report.pictures.pages import page
@@ -138,3 +140,17 @@ def test_a_page_needs_no_network():
     assert "data:image/png;base64," in text
     assert "http" not in text.replace("http-equiv", "")
     assert "<h1>a &lt;b&gt;</h1>" in text
+
+
+@pytest.mark.parametrize("unit", [1, 60, 3_600, 86_400, 30 * 86_400])
+def test_times_of_any_length_have_few_ticks_and_no_warning(recwarn, unit):
+    """Also times of three hours, three days or three years."""
+    axis = Figure().subplots().xaxis
+    for count in range(2, 60):
+        last = 1_720_000_000 + count * unit
+        times = scale("t", pa.array([1_720_000_000, last], pa.timestamp("s")))
+        times.label(axis)
+        axis.set_view_interval(*times.places, ignore=True)
+
+        assert len(axis.get_majorticklocs()) < 15, count
+    assert [str(each.message) for each in recwarn] == []

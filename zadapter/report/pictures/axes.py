@@ -50,11 +50,18 @@ class Scale:
             axis.set_ticks([place for place, _ in self.labels], [text for _, text in self.labels])
         elif self.is_time:
             locator: Any = dates.AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
+            for frequency, whole in _WHOLE.items():
+                locator.intervald[getattr(dates, frequency)] += [whole]
             axis.set_major_locator(locator)
             formatter: Any = dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
             axis.set_major_formatter(formatter)
         else:
             axis.set_major_locator(MaxNLocator(6))
+
+
+_WHOLE = {"MONTHLY": 12, "HOURLY": 24, "MINUTELY": 60, "SECONDLY": 60}
+"""Steps of a year, a day, an hour and a minute: without them, matplotlib prints a warning about
+times of a few years, days, hours or minutes, and draws more ticks than asked for."""
 
 
 def scale(name: str, values: pa.Array) -> Scale:
