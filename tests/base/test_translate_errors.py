@@ -99,6 +99,11 @@ READING = (
             SessionError,
             ["org.apache.hadoop.io.compress.BrotliCodec", "add its jar", "change the setting"],
         ),
+        (
+            ['org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s3"'],
+            SessionError,
+            ["no file system", "stores=['s3']", 'scheme "s3"'],
+        ),
         (["java.lang.OutOfMemoryError: Java heap space"], SessionError, ["spark.driver.memory"]),
         (["Py4JNetworkError: Answer from Java side is empty"], SessionError, ["start a new one"]),
         (

@@ -32,6 +32,24 @@ def test_the_path_tells_the_store(tables, stores):
     assert object_stores.find_stores(tables) == stores
 
 
+LAKE = "spark.sql.catalog.lake"
+
+
+@pytest.mark.parametrize(
+    ("stated", "stores"),
+    [
+        ({f"{LAKE}.warehouse": "s3://b/t", f"{LAKE}.type": "jdbc"}, ["s3"]),
+        ({"spark.sql.warehouse.dir": "s3a://b/t"}, ["s3"]),
+        ({PACKAGES: "a:b:1,org.apache.hadoop:hadoop-aws:3.4.2"}, ["s3"]),
+        ({f"{LAKE}.warehouse": "s3://b/t", f"{LAKE}.io-impl": "my.FileIO"}, []),
+        ({f"{LAKE}.warehouse": "lake", f"{LAKE}.uri": "http://s3://b", LAKE: "my.Catalog"}, []),
+    ],
+)
+def test_settings_tell_the_store(stated, stores):
+    """A table of a catalog is named without its path, and needs its file system all the same."""
+    assert object_stores.find_stated_stores(stated) == stores
+
+
 def test_the_versions_are_those_of_pyspark():
     """Hadoop's S3A works with the Hadoop of its own version."""
     jars = [path.name for path in Path(pyspark.__file__).with_name("jars").iterdir()]

@@ -81,6 +81,12 @@ KINDS = (
         "access{to} is denied; check the credentials and permissions, and retry ({cause})",
     ),
     _kind(
+        r"UnsupportedFileSystemException|No FileSystem for scheme",
+        SessionError,
+        "the Spark session has no file system for a path; load its jar when the session starts, "
+        "for S3 by zadapter.spark.session(stores=['s3']) ({cause})",
+    ),
+    _kind(
         r"UnknownStoreException|NoSuchBucket",
         UnknownTableError,
         "bucket not found; check its name, and fs.s3a.endpoint if the server is not AWS ({cause})",

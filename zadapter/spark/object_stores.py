@@ -17,6 +17,9 @@ S3 = "s3"
 """The only object store for which zadapter loads packages."""
 
 _S3 = re.compile(r"(?:\A|`)s3a?://")
+_WAREHOUSE = re.compile(
+    r"(?P<owner>spark\.sql\.catalog\.[^.]+)\.warehouse|spark\.sql\.warehouse\.dir"
+)
 _FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 _PROVIDERS = (
@@ -28,6 +31,21 @@ _PROVIDERS = (
 def find_stores(tables: Iterable[str]) -> list[str]:
     """Return the object stores of the paths among *tables*."""
     return [S3] if any(map(_S3.search, tables)) else []
+
+
+def find_stated_stores(stated: Mapping[str, str]) -> list[str]:
+    """Return the object stores that a session with these settings will need.
+
+    Tables of a catalog are named without their paths, but the catalog names its warehouse. A
+    catalog with a FileIO of its own needs no file system of Hadoop.
+    """
+    warehouses = [
+        value
+        for key, value in stated.items()
+        if (found := _WAREHOUSE.fullmatch(key)) and f"{found['owner']}.io-impl" not in stated
+    ]
+    is_loaded = settings.has_package(stated, s3a.CONNECTORS[0].packages[0])
+    return [S3] if is_loaded else find_stores(warehouses)
 
 
 def hadoop_of_pyspark() -> str:

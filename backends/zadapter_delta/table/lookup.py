@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from zadapter.base.java_errors import causes, first_line
 from zadapter.base.locations import reachable, remove_new_warehouse
 from zadapter.errors import SessionError, UnknownTableError, UnsupportedError
-from zadapter.spark.compat.s3a import connector, hadoop_of_jvm
+from zadapter.spark.compat.s3a import advise_jar, hadoop_of_jvm
 from zadapter.spark.jvm import spark_names
 from zadapter_delta.jvm import JavaObject, Jvm
 from zadapter_delta.table import logs
@@ -70,8 +70,7 @@ def _translate_errors(jvm: Jvm, table: str) -> Iterator[None]:
         reason = next((line for line in causes(error) if _UNSUPPORTED.search(line)), None)
         if any("UnsupportedFileSystemException" in line for line in causes(error)):
             raise SessionError(
-                f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
-                f"spark.jars.packages={connector(hadoop_of_jvm(jvm.root)).packages[0]}"
+                f"{table}: {first_line(error)}; {advise_jar(hadoop_of_jvm(jvm.root))}"
             ) from error
         if reason is None:
             raise

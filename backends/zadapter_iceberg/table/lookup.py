@@ -13,7 +13,7 @@ from zadapter.errors import (
     UnknownTableError,
     UnsupportedError,
 )
-from zadapter.spark.compat.s3a import connector, hadoop_of_jvm
+from zadapter.spark.compat.s3a import advise_jar, hadoop_of_jvm
 from zadapter.spark.compat.spark_api import settings as all_settings
 from zadapter.spark.jvm import spark_names
 from zadapter.spark.jvm.gateway import scala_context
@@ -203,10 +203,7 @@ def _translate_error(jvm: Jvm, table: str, error: Exception) -> Exception:
             f"{table}: this Iceberg version cannot read it: {first_line(error)}; use a newer one"
         )
     if any("UnsupportedFileSystemException" in line for line in lines):
-        return SessionError(
-            f"{table}: {first_line(error)}; add the file system's jar to the session, for S3 "
-            f"spark.jars.packages={connector(hadoop_of_jvm(jvm.root)).packages[0]}"
-        )
+        return SessionError(f"{table}: {first_line(error)}; {advise_jar(hadoop_of_jvm(jvm.root))}")
     if any("ot an iceberg table" in line.lower() for line in lines):
         return UnknownTableError(f"{table} is not an Iceberg table")
     return error

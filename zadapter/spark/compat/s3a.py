@@ -102,6 +102,15 @@ def connector(hadoop: str) -> Connector:
     return next(known, Connector(hadoop, None))
 
 
+def advise_jar(hadoop: str) -> str:
+    """Return what to do in a session that has no file system for a path."""
+    return (
+        "load the file system's jar when the session starts: for S3, by "
+        "zadapter.spark.session(stores=['s3']), or by the setting (command line: --conf) "
+        f"spark.jars.packages={connector(hadoop).packages[0]}"
+    )
+
+
 def hadoop_of_jars(names: Iterable[str]) -> str:
     """Return the release of Hadoop among the names of Spark's jars, or of the default Spark.
 

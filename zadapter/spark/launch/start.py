@@ -53,6 +53,8 @@ def start(
         libraries = library_builds.libraries(formats, pyspark.__version__)
     added = settings.local_defaults(stated, libraries) | settings.additions(stated, libraries)
     hadoop = object_stores.hadoop_of_pyspark()
+    if not has_jvm:
+        stores = [*stores, *object_stores.find_stated_stores(stated)]
     added |= object_stores.additions({**stated, **added}, stores, hadoop)
     if has_jvm:
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
