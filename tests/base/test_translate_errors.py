@@ -85,6 +85,14 @@ READING = (
             ["access to s3a://b/t/x is denied", "credentials"],
         ),
         (
+            [
+                "software.amazon.awssdk.SdkClientException: Unable to load credentials by "
+                + ", ".join(["P(): none"] * 100)
+            ],
+            StoreError,
+            ["set AWS_ACCESS_KEY_ID", "AWS_PROFILE", "credentials by P(): none, ", " [...])"],
+        ),
+        (
             ["PermissionError: [Errno 13] Permission denied: '/t/x'"],
             StoreError,
             ["/t/x", "permissions"],

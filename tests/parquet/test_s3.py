@@ -43,7 +43,7 @@ def test_a_server_without_a_scheme_and_tls():
         ("java.nio.file.AccessDeniedException: s3a://b/t/x: putObject: Access Denied (403)",
          errors.StoreError, "access to s3a://b/t/x is denied; check the credentials"),
         (f"{S3A}.auth.NoAuthWithAWSException: No AWS Credentials provided",
-         errors.StoreError, "check the credentials"),
+         errors.StoreError, "set AWS_ACCESS_KEY_ID"),
         (f"{S3A}.AWSClientIOException: getFileStatus on s3a://b/t: Unable to execute HTTP request",
          errors.StoreError, "does not respond"),
         ("org.apache.http.NoHttpResponseException: 127.0.0.1:9000 failed to respond",

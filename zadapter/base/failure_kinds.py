@@ -73,10 +73,14 @@ KINDS = (
         "writing ({cause})",
     ),
     _kind(
+        r"NoAuthWithAWSException|Unable to load credentials|CredentialInitializationException",
+        StoreError,
+        "no credentials for S3 were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+        "AWS_PROFILE, or fs.s3a.* in the session, and retry ({cause})",
+    ),
+    _kind(
         r"AccessDenied|AccessControlException|[Pp]ermission denied|Status Code: 403|403 Forbidden"
-        r"|InvalidAccessKeyId|SignatureDoesNotMatch|NoAuthWithAWSException"
-        r"|Unable to load credentials|CredentialInitializationException|\[Errno (?:1|13)\]"
-        r"|Operation not permitted",
+        r"|InvalidAccessKeyId|SignatureDoesNotMatch|\[Errno (?:1|13)\]|Operation not permitted",
         StoreError,
         "access{to} is denied; check the credentials and permissions, and retry ({cause})",
     ),
@@ -89,7 +93,8 @@ KINDS = (
     _kind(
         r"UnknownStoreException|NoSuchBucket",
         UnknownTableError,
-        "bucket not found; check its name, and fs.s3a.endpoint if the server is not AWS ({cause})",
+        "bucket not found; check its name, and AWS_ENDPOINT_URL or fs.s3a.endpoint if the server "
+        "is not AWS ({cause})",
     ),
     _kind(
         r"Could not initialize class",

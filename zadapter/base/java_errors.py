@@ -13,6 +13,8 @@ _MISMATCH = re.compile(r"Checksum error: (?P<path>file:[^\n]+?) at \d+")
 """Message of Hadoop's ``LocalFileSystem``. HDFS, which keeps checksums elsewhere, names no scheme.
 """
 
+_LONGEST = 400
+"""Most characters of a message that an error quotes."""
 _DEEPEST = 32
 """Maximum number of causes to read, since a chain may be cyclic."""
 
@@ -65,6 +67,10 @@ def first_line(error: BaseException) -> str:
 
 
 def first_line_of(message: str) -> str:
-    """Return the first non-empty line of a message, with likely secrets masked."""
+    """Return the first non-empty line of a message, shortened, with likely secrets masked.
+
+    The SDK of AWS names each place without credentials in a sentence of its own.
+    """
     line = next((part for part in message.splitlines() if part.strip()), "no message")
-    return mask_secrets(line).strip()
+    masked = mask_secrets(line).strip()
+    return masked if len(masked) <= _LONGEST else f"{masked[:_LONGEST]} [...]"

@@ -317,8 +317,9 @@ def _find_other_log(
 def _shares(owner: Found, other: str) -> str:
     """Return why one of two tables in one folder is left out."""
     return (
-        f"this folder of a {other} table is also that of {owner.table}, a {owner.format} table "
-        "which an earlier entry matches; maintain one of them, and match the other in exclude"
+        f"this folder of a table of {other} is also that of {owner.table}, a table of "
+        f"{owner.format} which an earlier entry matches; maintain one of them, and match the other "
+        "in exclude"
     )
 
 

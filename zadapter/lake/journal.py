@@ -296,7 +296,7 @@ def _detect(found: OpenTable) -> str | None:
     """Return what has the name of a journal, as part of a message; None: nothing that is known."""
     try:
         with open_table(found.name, None, found.user_session) as other:
-            return f"it is a {other.backend.format.name} table"
+            return f"it is a table of {other.backend.format.name}"
     except UnknownTableError as error:
         return "there is another table or view" if error.exists else None
     except UnsupportedError as error:
@@ -374,8 +374,8 @@ def _add_columns(found: OpenTable, snapshot: Snapshot, lacking: Sequence[str]) -
             return snapshot
         raise UnsupportedError(
             f"{found.name} was written by an older release and lacks {', '.join(needed)}, and no "
-            f"column can be added to a {snapshot.format} table; set the journal to a new path. The "
-            "old one remains readable"
+            f"column can be added to a table of {snapshot.format}; set the journal to a new path. "
+            "The old one remains readable"
         )
     for _ in Attempts():
         added = [f for f in from_arrow_schema(STORED) if f.name in lacking]

@@ -210,9 +210,8 @@ def _reason(
     if os.path.isfile(table):  # noqa: PTH113 - any text
         return UnknownTableError(f"{table} is a file; pass the folder of the table", exists=True)
     absent = f"; this session does not load {' and '.join(lacking)}" if lacking else ""
-    return UnknownTableError(
-        f"{table}: no {' or '.join(looked)} table found; check the name{absent}"
-    )
+    formats = " or ".join([", ".join(looked[:-1]), *looked[-1:]]) if looked[1:] else "".join(looked)
+    return UnknownTableError(f"{table}: no {formats} table found; check the name{absent}")
 
 
 def _try_backend(

@@ -48,7 +48,7 @@ def _refuse_tables(files: Files, listed: Sequence[ListedFile]) -> None:
         if formats or file.path.endswith(_METADATA):
             found = formats[0] if formats else "Iceberg"
             raise UnsupportedError(
-                f"{files.uri} contains {file.path} of a {found} table, whose files are not all "
+                f"{files.uri} contains {file.path} of a table of {found}, whose files are not all "
                 "live; pass that table, or move it out of the folder",
                 table_format=found.lower(),
             )
@@ -57,8 +57,8 @@ def _refuse_tables(files: Files, listed: Sequence[ListedFile]) -> None:
         for name, format_ in _LOGS.items():
             if (folder / name).is_dir():
                 raise UnsupportedError(
-                    f"{files.uri} is inside {folder}, a {format_} table; pass that table, or move "
-                    "the folder out of it",
+                    f"{files.uri} is inside {folder}, a table of {format_}; pass that table, or "
+                    "move the folder out of it",
                     table_format=format_.lower(),
                 )
 

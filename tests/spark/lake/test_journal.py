@@ -167,7 +167,7 @@ def test_other_tables_are_no_journals(spark, tmp_path):
     (tmp_path / "busy" / "notes.txt").write_text("kept")
     with pytest.raises(UsageError, match=r"busy is not a journal in delta: .*notes\.txt"):
         journal.append(spark, busy, "delta", [LINE])
-    with pytest.raises(UsageError, match="not a journal in iceberg: it is a delta table"):
+    with pytest.raises(UsageError, match="not a journal in iceberg: it is a table of delta"):
         journal.read(spark, other, "iceberg")
     assert sorted(DeltaTable(other).to_pyarrow_table().column_names) == sorted(
         old_rows(spark).columns
