@@ -1,11 +1,12 @@
 """Object stores: which tables lie there, and what a session gets for them."""
 
+import socket
 from pathlib import Path
 
 import pyspark
 import pytest
 
-from zadapter.errors import UsageError
+from zadapter.errors import StoreError, UsageError
 from zadapter.spark import object_stores, session
 from zadapter.spark.compat.s3a import CONNECTORS, connector, hadoop_of_jars
 from zadapter.spark.settings import EXCLUDES, PACKAGES
@@ -129,3 +130,22 @@ def test_a_server_of_ones_own(monkeypatch, variable):
 def test_a_store_that_nobody_knows():
     with pytest.raises(UsageError, match="unknown store 'gcs'; expected one of: s3"):
         session(stores=["gcs"])
+
+
+@pytest.mark.parametrize("shape", ["http://{}:{}", "{}:{}"])
+def test_a_server_that_does_not_answer_is_named_at_once(shape):
+    """Spark would not say a word for minutes; the same server is accepted once it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = shape.format(*server.getsockname())
+        settings = {"spark.hadoop.fs.s3a.endpoint": endpoint}
+        object_stores.check_endpoint(settings)
+
+    with pytest.raises(StoreError, match=f"{endpoint} does not answer; check AWS_ENDPOINT_URL"):
+        object_stores.check_endpoint(settings)
+    object_stores.check_endpoint({**settings, "spark.hadoop.fs.s3a.proxy.host": "proxy"})
+    object_stores.check_endpoint({})
+
+
+def test_a_port_that_is_no_number_is_named():
+    with pytest.raises(StoreError, match="http://host:none does not answer; check AWS_ENDPOINT"):
+        object_stores.check_endpoint({"spark.hadoop.fs.s3a.endpoint": "http://host:none"})

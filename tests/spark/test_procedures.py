@@ -73,6 +73,24 @@ def test_a_statement_clusters_a_table(sql, lake):
     assert ids(path) == ids(path, version=0)
 
 
+def test_shares_that_nothing_has_measured_are_null(sql, lake):
+    """A dashboard would read 0 as the best that a layout can be."""
+    lake("events", ["pmod(xxhash64(id), 1000) AS a"])
+    call = "CALL zadapter.system.{}('procedures.events')"
+
+    (compaction,) = sql.sql(call.format("plan")).collect()
+    sql.sql("CALL zadapter.system.optimize('procedures.events', array('a'))")
+    (again,) = sql.sql(call.format("optimize")).collect()
+    (planned,) = sql.sql(call.format("plan")).collect()
+
+    assert (compaction.files_rewritten, compaction.columns, compaction.curve) == (8, [], None)
+    assert (again.version, again.versions) == (None, [])
+    assert planned.columns == ["a"]
+    for row in (compaction, again, planned):
+        assert (row.share_before, row.share_after) == (None, None)
+    assert compaction.gain is planned.gain is None
+
+
 def test_a_statement_runs_in_its_session(spark, sql, lake):
     """Its current database and its settings count, not those of the session that registered."""
     lake("t", ["id % 7 AS a"])

@@ -21,6 +21,7 @@ from zadapter.inspection.explanation import Explanation
 from zadapter.planning.options import AUTO, plain_type
 from zadapter.report.facts import Facts
 from zadapter.report.optimize_report import Report
+from zadapter.report.plan import Plan
 from zadapter.spark import procedure_calls, sessions
 from zadapter.spark.procedure_calls import Procedure
 from zadapter.table.snapshot import Commit
@@ -99,8 +100,23 @@ def _document(result: Facts) -> dict[str, Any]:
 
 
 def _optimized(report: Report) -> Row:
-    seconds = report.seconds.get("total")
-    return {**_document(report), "share_before": report.share_before, "seconds": seconds}
+    measured = {"share_before": report.share_before, "seconds": report.seconds.get("total")}
+    return {**_document(report), **measured, **_unknown(report.plan)}
+
+
+def _planned(plan: Plan) -> Row:
+    return {**_document(plan), **_unknown(plan)}
+
+
+def _unknown(plan: Plan) -> Row:
+    """Return NULL for figures that a plan lacks, as zeros would be read as measured.
+
+    A compaction has no key columns, and no filters are drawn if there is nothing to do.
+    """
+    if plan.columns and (plan.nothing_to_gain or not plan.nothing_to_do):
+        return {}
+    curve = {} if plan.columns else {"curve": None}
+    return {**dict.fromkeys(("share_before", "share_after", "gain")), **curve}
 
 
 def _analyzed(analysis: Analysis) -> Row:
@@ -201,7 +217,7 @@ def _one(row: Callable[[Any], Row]) -> Callable[[Any], list[Row]]:
 
 PROCEDURES = (
     _procedure(optimize, f"{_OPTIMIZED}, {_REPORT}", _one(_optimized), writes=True),
-    _procedure(plan, f"{_READ}, {_PLANNED}, {_REPORT}", _one(_document)),
+    _procedure(plan, f"{_READ}, {_PLANNED}, {_REPORT}", _one(_planned)),
     _procedure(analyze, f"{_READ}, {_ANALYZED}, {_REPORT}", _one(_analyzed)),
     _procedure(explain, f"{_READ}, {_EXPLAINED}, {_REPORT}", _one(_explained)),
     _procedure(advise, f"{_READ}, {_ADVISED}, {_REPORT}", _one(_advised)),

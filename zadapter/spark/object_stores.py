@@ -2,12 +2,14 @@
 
 import os
 import re
+import socket
 from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 from zadapter.base.interrupts import reraise
-from zadapter.errors import SessionError
+from zadapter.errors import SessionError, StoreError
 from zadapter.spark import settings
 from zadapter.spark.compat import s3a
 from zadapter.spark.jvm.gateway import hadoop_conf
@@ -20,6 +22,10 @@ _S3 = re.compile(r"(?:\A|`)s3a?://")
 _WAREHOUSE = re.compile(
     r"(?P<owner>spark\.sql\.catalog\.[^.]+)\.warehouse|spark\.sql\.warehouse\.dir"
 )
+_ENDPOINT = "spark.hadoop.fs.s3a.endpoint"
+_PROXY = "spark.hadoop.fs.s3a.proxy.host"
+_WAIT = 20.0
+"""Seconds after which a server does not answer."""
 _FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 _PROVIDERS = (
@@ -80,6 +86,30 @@ def additions(stated: Mapping[str, str], stores: Iterable[str], hadoop: str) -> 
     }
     prefixed = {f"spark.hadoop.{key}": value for key, value in options.items()}
     return added | {key: value for key, value in prefixed.items() if key not in stated}
+
+
+def check_endpoint(stated: Mapping[str, str]) -> None:
+    """Refuse a server that does not answer, for which S3A waits many minutes.
+
+    Args:
+        stated: Settings of a session. A session that has a proxy for S3 is not checked.
+
+    Raises:
+        StoreError: No connection to the server can be opened.
+    """
+    endpoint = stated.get(_ENDPOINT, "")
+    parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
+    if parts.hostname is None or _PROXY in stated:
+        return
+    try:
+        port = parts.port or (80 if parts.scheme == "http" else 443)
+        with socket.create_connection((parts.hostname, port), _WAIT):
+            pass
+    except (OSError, ValueError) as error:  # a port may be no number
+        raise StoreError(
+            f"the S3 server {endpoint} does not answer; check AWS_ENDPOINT_URL or fs.s3a.endpoint, "
+            f"and retry ({getattr(error, 'strerror', None) or error})"
+        ) from error
 
 
 def check(spark: SparkSession, store: str) -> None:

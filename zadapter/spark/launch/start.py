@@ -40,6 +40,7 @@ def start(
 
     Raises:
         SessionError: Versions do not fit, the packages cannot be loaded, or Spark does not start.
+        StoreError: The S3 server of the settings does not answer.
     """
     stated = {**settings.read_user_settings(), **conf}
     refuse_connect(stated)
@@ -53,9 +54,10 @@ def start(
         libraries = library_builds.libraries(formats, pyspark.__version__)
     added = settings.local_defaults(stated, libraries) | settings.additions(stated, libraries)
     hadoop = object_stores.hadoop_of_pyspark()
-    if not has_jvm:
-        stores = [*stores, *object_stores.find_stated_stores(stated)]
-    added |= object_stores.additions({**stated, **added}, stores, hadoop)
+    needed = [*stores, *([] if has_jvm else object_stores.find_stated_stores(stated))]
+    added |= object_stores.additions({**stated, **added}, needed, hadoop)
+    if object_stores.S3 in stores:
+        object_stores.check_endpoint({**stated, **added})
     if has_jvm:
         added = {key: added[key] for key in added.keys() - settings.READ_AT_LAUNCH}
     _refuse_hidden(added)
