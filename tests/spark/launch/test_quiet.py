@@ -18,6 +18,35 @@ with scratch(spark):
     pass
 """
 
+CANCELLED = """
+import threading
+import zadapter.spark
+
+spark = zadapter.spark.session(formats=["delta", "iceberg"])
+jobs = spark.sparkContext.statusTracker()
+
+def cancel():
+    while not jobs.getActiveJobsIds():
+        pass
+    spark.sparkContext.cancelAllJobs()
+
+spark.sql("CREATE NAMESPACE iceberg.db")
+spark.sql("CREATE TABLE iceberg.db.t (id BIGINT) USING iceberg")
+rows = spark.range(10**13)
+writes = [
+    lambda: rows.write.parquet("parquet"),
+    lambda: rows.write.format("delta").save("delta"),
+    lambda: rows.writeTo("iceberg.db.t").append(),
+]
+for write in writes:
+    threading.Thread(target=cancel).start()
+    try:
+        write()
+    except Exception as error:
+        assert "cancelled" in str(error), error
+        print("cancelled")
+"""
+
 
 def run(settings=""):
     answer = subprocess.run(
@@ -46,6 +75,21 @@ def test_the_users_level_is_that_of_the_log():
 
     assert "WARN mine: a warning" in said
     assert "SparkSession" not in said
+
+
+@pytest.mark.slow
+def test_a_write_that_is_cancelled_prints_nothing(tmp_path):
+    """As by Ctrl-C in a notebook, which shows what Java logs below the cell."""
+    answer = subprocess.run(
+        [sys.executable, "-c", CANCELLED],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert answer.stdout.split() == ["cancelled"] * 3
+    assert answer.stderr == ""
 
 
 @pytest.mark.parametrize("key", settings.JAVA_OPTION_KEYS)
