@@ -16,12 +16,6 @@ name: lake
 version: "1.0"
 profile: lake
 """
-PROFILE = """
-lake:
-  target: session
-  outputs:
-    session: {type: spark, method: session, host: none, schema: default}
-"""
 PORT = "10000"
 
 
@@ -29,7 +23,7 @@ def dbt(folder, python, number):
     """Prepare a way of the page, and return its last command; the table is in the warehouse."""
     environment = os.environ | {"DO_NOT_TRACK": "1"}
     if number < 2:
-        project(folder, code(DOCUMENT, SCRIPT, "sql"), PROFILE)
+        project(folder, code(DOCUMENT, SCRIPT, "sql"), code(DOCUMENT, SCRIPT, "yaml"))
         script = folder / "build.py"
         script.write_text(code(DOCUMENT, SCRIPT, "python", number))
         return [python, script], environment
