@@ -6,7 +6,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from zadapter.errors import StoreError, UsageError
+from zadapter.errors import SessionError, StoreError, UsageError
 from zadapter.spark import object_stores, session
 from zadapter.spark.compat.s3a import CONNECTORS, connector, hadoop_of_jars
 from zadapter.spark.settings import EXCLUDES, PACKAGES
@@ -144,6 +144,15 @@ def test_a_server_that_does_not_answer_is_named_at_once(shape):
         object_stores.check_endpoint(settings)
     object_stores.check_endpoint({**settings, "spark.hadoop.fs.s3a.proxy.host": "proxy"})
     object_stores.check_endpoint({})
+
+
+def test_a_server_of_the_environment_has_a_scheme(monkeypatch):
+    """S3A would speak https to a server of http for minutes; a setting has its own meaning."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "minio:9000")
+
+    with pytest.raises(SessionError, match="AWS_ENDPOINT_URL is minio:9000; begin it with http"):
+        object_stores.additions({}, ["s3"], HADOOP)
+    object_stores.additions({"spark.hadoop.fs.s3a.endpoint": "minio:9000"}, ["s3"], HADOOP)
 
 
 def test_a_port_that_is_no_number_is_named():

@@ -68,6 +68,9 @@ def additions(stated: Mapping[str, str], stores: Iterable[str], hadoop: str) -> 
         stated: Settings of the session.
         stores: Object stores.
         hadoop: The session's release of Hadoop. S3A works with the Hadoop of its own release.
+
+    Raises:
+        SessionError: The environment names a server without a scheme, for which S3A takes https.
     """
     if S3 not in stores:
         return {}
@@ -78,6 +81,10 @@ def additions(stated: Mapping[str, str], stores: Iterable[str], hadoop: str) -> 
             key: settings.add_items(stated, key, items) for key, items in lists.items() if items
         }
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL"))
+    if endpoint and "://" not in endpoint and _ENDPOINT not in stated:
+        raise SessionError(
+            f"AWS_ENDPOINT_URL is {endpoint}; begin it with http:// or https://, as the server does"
+        )
     options = {
         "fs.s3.impl": _FILE_SYSTEM,
         "fs.s3a.aws.credentials.provider": ",".join([*_PROVIDERS, connector.credentials]),
