@@ -5,14 +5,14 @@ are ordered by unsigned bytes. Ranks represent values of every orderable type as
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zadapter.base.key_types import has_nan, is_text, to_integers
+from zadapter.base.key_types import has_nan, to_integers
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,15 +51,25 @@ class Ranked:
     def _search(self, values: pa.Array, side: Literal["left", "right"]) -> Ints:
         found = np.zeros(len(values), np.int64)
         valid = values.is_valid().to_numpy(zero_copy_only=False)
-        asked = _comparable(values.drop_null().cast(self.distinct.type))
-        found[valid] = np.searchsorted(_comparable(self.distinct), asked, side=side)
+        asked = values.drop_null().cast(self.distinct.type)
+        if len(asked) == 0:
+            return found
+        if pa.types.is_primitive(asked.type):  # NumPy sorts the least timestamp last
+            known, some = (to_integers(each).to_numpy() for each in (self.distinct, asked))
+            found[valid] = np.searchsorted(known, some, side=side)
+        else:  # NumPy would compare objects of Python
+            joint = rank(pa.concat_arrays([self.distinct, asked])).ranks
+            here = len(self.distinct)
+            found[valid] = np.searchsorted(joint[:here], joint[here:], side=side)
         return found
 
     def extend(self, values: pa.Array) -> "Ranked":
         """Return the same values in ranks among *values*, too, which need not occur."""
-        distinct = rank(pa.concat_arrays([self.distinct, values.cast(self.distinct.type)])).distinct
-        places = Ranked(self.ranks, distinct).floor(self.distinct)
-        return Ranked(np.concatenate(([0], places))[self.ranks], distinct)
+        if len(values) == 0:
+            return self
+        joint = rank(pa.concat_arrays([self.distinct, values.cast(self.distinct.type)]))
+        places = joint.ranks[: len(self.distinct)]
+        return Ranked(np.concatenate(([0], places))[self.ranks], joint.distinct)
 
 
 def rank(values: pa.Array | pa.ChunkedArray | Ranked) -> Ranked:
@@ -87,14 +97,6 @@ def narrow(numbers: Ints) -> npt.NDArray[Any]:
     NumPy sorts numbers of 32 bits in half the time of 64, and those of 16 bits by radix.
     """
     return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
-
-
-def _comparable(values: pa.Array) -> npt.NDArray[Any]:
-    """Return values without nulls as an array that NumPy orders as Spark does."""
-    values = to_integers(values)  # NumPy sorts the least timestamp last
-    if is_text(values.type):
-        values = values.cast(pa.large_binary())  # Python compares bytes as unsigned
-    return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
 def _rank_floats(array: pa.Array) -> Ranked:

@@ -90,8 +90,8 @@ class RankedSample:
         Ranges that are drawn from the rows end at sampled values, so the ranks stay. Filters may
         end between two bounds that no sampled value tells apart.
         """
-        if not self.filters:
-            return self
+        if not self.filters or not any(stats):
+            return self  # and so are its filters in ranks
         return replace(self, ranked=extend(self.ranked, stats))
 
 

@@ -116,7 +116,8 @@ class RewritePlan:
         groups = row_group_shares(self.effects)
         before = self.share_read(self.files)
         after = predict_share(self._sample, self._predicted, self._kept)
-        gain = compute_gain(self.effects, before, after, self._part_read(removed))
+        inside = before if removed.num_rows == self.files.num_rows else self._part_read(removed)
+        gain = compute_gain(self.effects, before, after, inside)
         return Plan(
             table=self.snapshot.table,
             format=self.snapshot.format,
