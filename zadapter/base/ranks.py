@@ -5,7 +5,7 @@ are ordered by unsigned bytes. Ranks represent values of every orderable type as
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +91,7 @@ def rank(values: pa.Array | pa.ChunkedArray | Ranked) -> Ranked:
     return Ranked(ranks, coded.dictionary.take(pa.array(order)))
 
 
-def narrow(numbers: Ints) -> npt.NDArray[Any]:
+def narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return numbers from 0 in the smallest type that holds them.
 
     NumPy sorts numbers of 32 bits in half the time of 64, and those of 16 bits by radix.

@@ -15,12 +15,14 @@ filters choose the order and the place of these cuts.
 Source: Z. Yang et al., Qd-tree: Learning Data Layouts for Big Data Analytics, SIGMOD 2020.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from itertools import islice
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from zadapter.base.ranks import Ints, Ranked, narrow
 from zadapter.layout.filters import Box, Filter, Floats, Mask, RankedFilters, rank_filters
@@ -51,7 +53,8 @@ SEARCHED = 16_384
 """Maximum number of rows by which the cut of a node is chosen."""
 FEWEST = 8
 """Minimum number of rows of a node that is cut."""
-NO_VALUE = np.iinfo(np.int64).max
+Ranks = npt.NDArray[np.unsignedinteger[Any]]
+"""Ranks of rows, shape (columns, rows). They are without a sign, so that 0 less 1 is above all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +62,7 @@ class _Node:
     """A node to cut.
 
     Attributes:
-        ranks: Ranks of its rows, shape (rows, columns).
+        ranks: Ranks of its rows.
         filters: Filters that may match its rows.
         files: Number of its files.
         size: Its rows, as a multiple of a file's mean.
@@ -68,7 +71,7 @@ class _Node:
             steady columns.
     """
 
-    ranks: Ints
+    ranks: Ranks
     filters: RankedFilters
     files: int
     size: float
@@ -93,25 +96,62 @@ class _Choice:
     left_files: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tried:
-    """Cuts of one column of a node.
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """Rows of a node in the order of each of some columns.
 
     Attributes:
-        column: The column.
+        columns: The columns, ascending.
+        rows: Numbers of the rows, shape (columns, rows).
+        ranks: Ranks in the column, same shape.
+    """
+
+    columns: Ints
+    rows: Ints
+    ranks: Ranks
+
+    @cached_property
+    def span(self) -> int:
+        """A number above all ranks, and above the one that follows them."""
+        return int(self.ranks[:, -1].max()) + 2
+
+    @cached_property
+    def _joined(self) -> Ints:
+        """Ranks of all columns in one ascending array."""
+        return self.join(np.arange(len(self.columns))[:, None], self.ranks).ravel()
+
+    def join(self, at: Ints, ranks: Ints | Ranks) -> Ints:
+        """Return ranks of the columns at some places as numbers that are ascending by column."""
+        return np.asarray(at * self.span + np.minimum(ranks, self.span - 1), np.int64)
+
+    def find(self, joined: Ints, side: Literal["left", "right"] = "left") -> Ints:
+        """Return how many rows of the same column are below (:func:`numpy.searchsorted`)."""
+        at = joined // self.span
+        found = np.searchsorted(self._joined, joined, side=side)
+        return np.asarray(found - at * self.ranks.shape[1])
+
+    def divided(self, joined: Ints) -> Ints:
+        """Return those of ascending cuts that divide the rows of their columns, each once."""
+        at, cuts = np.divmod(joined, self.span)
+        divides = (cuts > np.maximum(self.ranks[at, 0], 0)) & (cuts <= self.ranks[at, -1])
+        return np.asarray(joined[divides & np.append(True, np.diff(joined) > 0)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """Possible cuts of some columns of a node, in the order of the columns.
+
+    Attributes:
+        at: Place of each cut's column among those of the node.
         cuts: The cuts, in ranks.
         rows: Number of rows on the left of each.
         left_files: Number of files on the left of each.
-        by_chance: Rows that filters would be spared by each, if their ranges lay anywhere.
-        hulls: Lowest and highest ranks of the rows on either side of each (:func:`_hulls`).
     """
 
-    column: int
+    at: Ints
     cuts: Ints
     rows: Ints
     left_files: Ints
-    by_chance: Floats
-    hulls: Ints
 
 
 def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -> Start:
@@ -125,7 +165,7 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
         start: Levels that the tree begins with.
         room: Maximum number of levels.
     """
-    ranks = np.stack([column.ranks for column in ranked], axis=1)
+    ranks = _without_sign(np.stack([column.ranks for column in ranked]))
     asked = _merge([*request.filters, *_alone(request.filters)])
     filters = rank_filters(asked, request.columns, [each.distinct for each in ranked])
     depth = int(np.ceil(np.log2(start.budget.max(initial=1))))
@@ -141,7 +181,7 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
             if at not in alive or len(rows) < FEWEST or (files == 1 and turns is not None):
                 continue
             size = len(rows) / mean[at >> level]
-            seen = ranks[rows[:: -(-len(rows) // SEARCHED)]]
+            seen = ranks[:, rows[:: -(-len(rows) // SEARCHED)]]
             node = _Node(seen, alive[at], files, float(size), depth - level - 1, turns)
             choice = _find_best_cut(node)
             if choice is not None:
@@ -150,7 +190,7 @@ def learn(request: Request, ranked: Sequence[Ranked], start: Start, room: int) -
             break
         tree = _append_level(tree, chosen, ranked, ranks)
         rows_of = _rows_of(tree)
-        alive = _narrow_filters(alive, chosen, ranks, rows_of)
+        alive = _narrow_filters(filters, alive, chosen, ranks, rows_of)
         reserved = _release(reserved, chosen)
     return tree
 
@@ -218,7 +258,7 @@ def _merge(filters: Iterable[Filter]) -> list[Filter]:
 
 
 def _append_level(
-    tree: Start, chosen: Mapping[int, _Choice], ranked: Sequence[Ranked], ranks: Ints
+    tree: Start, chosen: Mapping[int, _Choice], ranked: Sequence[Ranked], ranks: Ranks
 ) -> Start:
     cuts, column, left_files = np.zeros((3, len(tree.budget)), np.int64)
     left_files[:] = tree.budget
@@ -226,16 +266,16 @@ def _append_level(
         cuts[at], column[at], left_files[at] = choice.cut, choice.column, choice.left_files
     used = sorted({choice.column for choice in chosen.values()})
     level = Level.of(Level(at, ranked[at].value_of(np.where(column == at, cuts, 0))) for at in used)
-    value = ranks[np.arange(len(tree.node)), column[tree.node]]
+    value = ranks[column[tree.node], np.arange(len(tree.node))]
     right = (value >= cuts[tree.node]) & (cuts[tree.node] > 0)
     budget, first = divide_files(Cut(cuts, left_files, 1.0), tree.budget, tree.first)
     levels = (*tree.levels, level)
     return Start(levels=levels, node=tree.node * 2 + right, budget=budget, first=first)
 
 
-def _sort(values: Ints) -> Ints:
+def _sort(values: Ints | Ranks) -> Ints:
     """Return the stable order of numbers from 0."""
-    return np.argsort(narrow(values), kind="stable")
+    return np.argsort(narrow(values), axis=-1, kind="stable")
 
 
 def _rows_of(tree: Start) -> list[Ints]:
@@ -246,28 +286,34 @@ def _rows_of(tree: Start) -> list[Ints]:
 
 
 def _narrow_filters(
+    filters: RankedFilters,
     alive: Mapping[int, RankedFilters],
-    chosen: Mapping[int, _Choice],
-    ranks: Ints,
+    chosen: Collection[int],
+    ranks: Ranks,
     rows_of: Sequence[Ints],
 ) -> dict[int, RankedFilters]:
-    """Return the filters that may match rows of each node of the next level."""
-    found = {}
-    for at, filters in alive.items():
-        for child in (2 * at, 2 * at + 1):
-            if len(rows_of[child]) == 0:
-                continue
-            if at not in chosen:
-                found[child] = filters
-                continue
-            low, high = _hull(ranks[rows_of[child]])
-            found[child] = filters.only(filters.hits(low[None], high[None])[0])
-    return found
+    """Return the filters that may match rows of each node of the next level.
+
+    Args:
+        filters: All filters.
+        alive: Those of each node.
+        chosen: The nodes that are cut.
+        ranks: Ranks of all rows.
+        rows_of: Rows of each node of the next level.
+    """
+    children = [child for at in alive for child in (2 * at, 2 * at + 1) if len(rows_of[child])]
+    halves = [child for child in children if child // 2 in chosen]
+    low, high = np.stack([_hull(ranks[:, rows_of[child]]) for child in halves], axis=1)
+    hits = dict(zip(halves, filters.hits(low, high), strict=True))
+    return {
+        child: filters.only(hits[child]) if child in hits else alive[child // 2]
+        for child in children
+    }
 
 
-def _hull(ranks: Ints) -> tuple[Ints, Ints]:
+def _hull(ranks: Ranks) -> Ints:
     """Return the lowest and the highest rank in each column; nulls widen no hull."""
-    return np.where(ranks == 0, NO_VALUE, ranks).min(axis=0), ranks.max(axis=0)
+    return np.array([1 + (ranks - 1).min(axis=1).astype(np.int64), ranks.max(axis=1)])
 
 
 def _find_best_cut(node: _Node) -> _Choice | None:
@@ -281,57 +327,77 @@ def _find_best_cut(node: _Node) -> _Choice | None:
 
 
 def _best_of_columns(node: _Node, columns: Ints) -> _Choice | None:
-    found = [each for column in columns.tolist() if (each := _try_cuts(node, column)) is not None]
-    if not found:
-        return None
-    # all columns at once, since a call of NumPy takes longer than what it computes
-    missed = _weigh_misses(node.filters, [each.hulls for each in found])
-    ends = np.cumsum([len(each.cuts) for each in found])[:-1]
-    chosen = map(partial(_choose, node), found, np.split(missed, ends, axis=1))
-    return max(chosen, key=lambda choice: choice.spared)
+    """Return the best cut of some columns, or None if there is none.
 
-
-def _try_cuts(node: _Node, column: int) -> _Tried | None:
-    """Return the possible cuts of a column, or None if there are none."""
-    ordered = node.ranks[_sort(node.ranks[:, column])]
-    cuts = _candidates(ordered[:, column], node.filters, column)
-    rows = np.searchsorted(ordered[:, column], cuts)
-    share = rows / len(ordered)
-    left_files, fits = _left_files(node, share)
-    even = fits & (np.minimum(share, 1 - share) >= EVEN_SIDE)
-    fits = even if node.reserved is not None and even.any() else fits
-    cuts, rows, left_files = cuts[fits], rows[fits], left_files[fits]
-    if len(cuts) == 0:
-        return None
-    by_chance = _expect_by_chance(ordered[:, column], node.filters, column, rows)
-    return _Tried(column, cuts, rows, left_files, by_chance, _hulls(ordered, rows))
-
-
-def _choose(node: _Node, tried: _Tried, missed: Floats) -> _Choice:
-    """Choose the best cut of a column.
-
-    Args:
-        node: The node.
-        tried: The cuts.
-        missed: Weight of the filters that miss the left and the right side of each.
+    All columns at once, since a call of NumPy takes longer than what it computes.
     """
-    spared = tried.rows * missed[0] + (len(node.ranks) - tried.rows) * missed[1]
-    spared = (1 - LIKE) * spared + LIKE * tried.by_chance
+    if len(columns) == 0:
+        return None
+    ranked = _sort_columns(node.ranks, columns)
+    tried = _try_cuts(node, ranked)
+    if len(tried.cuts) == 0:
+        return None
+    missed = _weigh_misses(node.filters, _hulls(node.ranks, ranked, tried))
+    spared = tried.rows * missed[0] + (node.ranks.shape[1] - tried.rows) * missed[1]
+    spared = (1 - LIKE) * spared + LIKE * _expect_by_chance(node.filters, ranked, tried)
     best = int(np.argmax(spared))
-    cut, left_files = int(tried.cuts[best]), int(tried.left_files[best])
-    return _Choice(float(spared[best]), tried.column, cut, left_files)
+    return _Choice(
+        spared=float(spared[best]),
+        column=int(columns[tried.at[best]]),
+        cut=int(tried.cuts[best]),
+        left_files=int(tried.left_files[best]),
+    )
 
 
-def _candidates(values: Ints, filters: RankedFilters, column: int) -> Ints:
+def _without_sign(ranks: Ints) -> Ranks:
+    return ranks.astype(np.uint16 if ranks.max(initial=0) < np.iinfo(np.uint16).max else np.uint32)
+
+
+def _sort_columns(ranks: Ranks, columns: Ints) -> _Sorted:
+    some = ranks[columns]
+    rows = _sort(some)
+    return _Sorted(columns, rows, np.take_along_axis(some, rows, axis=1))
+
+
+def _try_cuts(node: _Node, ranked: _Sorted) -> _Tried:
+    """Return the possible cuts of some columns."""
+    joined = _candidates(node.filters, ranked)
+    at, cuts = np.divmod(joined, ranked.span)
+    rows = ranked.find(joined)
+    share = rows / node.ranks.shape[1]
+    left_files, fits = _left_files(node, share)
+    if node.reserved is not None:
+        even = fits & (np.minimum(share, 1 - share) >= EVEN_SIDE)
+        fits = np.where(np.bincount(at[even], minlength=len(ranked.columns))[at] > 0, even, fits)
+    return _Tried(at[fits], cuts[fits], rows[fits], left_files[fits])
+
+
+def _ranges(filters: RankedFilters, ranked: _Sorted) -> tuple[Mask, Ints]:
+    """Return which ranges are of some columns, and the places of theirs."""
+    place = np.full(max(filters.column.max(initial=0), ranked.columns[-1]) + 1, -1)
+    place[ranked.columns] = np.arange(len(ranked.columns))
+    at = place[filters.column]
+    return at >= 0, at[at >= 0]
+
+
+def _candidates(filters: RankedFilters, ranked: _Sorted) -> Ints:
     """Return the cuts to try: ends of ranges, and borders of the values at the quartiles."""
-    mine = filters.column == column
-    ends = np.unique(np.concatenate([filters.low[mine], filters.high[mine] + 1]))
-    ends = ends[(ends > max(values[0], 0)) & (ends <= values[-1])]
-    if len(ends) > CANDIDATES:
-        ends = ends[np.linspace(0, len(ends) - 1, CANDIDATES).astype(np.int64)]
-    quartiles = values[len(values) * np.arange(1, 4) // 4]
-    cuts = np.unique(np.concatenate([ends, quartiles, quartiles + 1]))
-    return np.asarray(cuts[(cuts > max(values[0], 0)) & (cuts <= values[-1])], np.int64)
+    mine, at = _ranges(filters, ranked)
+    low, high = ranked.join(at, filters.low[mine]), ranked.join(at, filters.high[mine] + 1)
+    ends = ranked.divided(np.sort(np.concatenate([low, high])))
+    count = np.bincount(ends // ranked.span, minlength=len(ranked.columns))
+    if count.max() > CANDIDATES:
+        ends = np.concatenate([_thin(each) for each in np.split(ends, np.cumsum(count)[:-1])])
+    middle = ranked.ranks[:, ranked.ranks.shape[1] * np.arange(1, 4) // 4]
+    quartiles = ranked.join(np.arange(len(middle))[:, None], middle).ravel()
+    return ranked.divided(np.sort(np.concatenate([ends, quartiles, quartiles + 1])))
+
+
+def _thin(ends: Ints) -> Ints:
+    """Return at most as many ends as are tried in a column, evenly spread."""
+    if len(ends) <= CANDIDATES:
+        return ends
+    return ends[np.linspace(0, len(ends) - 1, CANDIDATES).astype(np.int64)]
 
 
 def _left_files(node: _Node, share: Floats) -> tuple[Ints, Mask]:
@@ -352,39 +418,52 @@ def _left_files(node: _Node, share: Floats) -> tuple[Ints, Mask]:
     return near, fits
 
 
-def _expect_by_chance(values: Ints, filters: RankedFilters, column: int, rows: Ints) -> Floats:
-    """Return the rows that filters would be spared if their ranges lay anywhere in the column.
+def _expect_by_chance(filters: RankedFilters, ranked: _Sorted, tried: _Tried) -> Floats:
+    """Return the rows that filters would be spared if their ranges lay anywhere in the columns.
 
     A range without width misses the left side as often as it lies on the right one.
     """
-    mine = filters.column == column
-    first = np.searchsorted(values, filters.low[mine])
-    last = np.searchsorted(values, filters.high[mine], side="right")
-    inside = np.bincount(filters.filter[mine], (last - first) / len(values), len(filters.weight))
-    asks = np.bincount(filters.filter[mine], minlength=len(filters.weight)) > 0
-    outside = float(filters.weight[asks] @ np.clip(1 - inside[asks], 0, 1))
-    share = rows / len(values)
-    return np.asarray(outside * 2 * share * (1 - share) * len(values), np.float64)
+    mine, at = _ranges(filters, ranked)
+    first = ranked.find(ranked.join(at, filters.low[mine]))
+    last = ranked.find(ranked.join(at, filters.high[mine]), "right")
+    rows, shape = ranked.ranks.shape[1], (len(ranked.columns), len(filters.weight))
+    asked, size = at * shape[1] + filters.filter[mine], shape[0] * shape[1]
+    inside = np.bincount(asked, (last - first) / rows, size).reshape(shape)
+    asks = np.bincount(asked, minlength=size).reshape(shape) > 0
+    outside = (np.clip(1 - inside, 0, 1) * asks * filters.weight).sum(axis=1)
+    share = tried.rows / rows
+    return np.asarray(outside[tried.at] * 2 * share * (1 - share) * rows, np.float64)
 
 
-def _hulls(ordered: Ints, rows: Ints) -> Ints:
-    """Return the lowest and the highest ranks of the first *rows* rows, and of the others.
+def _hulls(ranks: Ranks, ranked: _Sorted, tried: _Tried) -> Ints:
+    """Return the lowest and the highest ranks of the rows on either side of cuts.
 
     Returns:
         Shape (2 ends, 2 sides, cuts, columns).
     """
-    starts = np.concatenate(([0], rows))
-    low = np.minimum.reduceat(np.where(ordered == 0, NO_VALUE, ordered), starts, axis=0)
-    high = np.maximum.reduceat(ordered, starts, axis=0)
-    return np.array([
-        [np.minimum.accumulate(low)[:-1], np.minimum.accumulate(low[::-1])[::-1][1:]],
-        [np.maximum.accumulate(high)[:-1], np.maximum.accumulate(high[::-1])[::-1][1:]],
-    ])  # fmt: skip
+    used, at = np.unique(tried.at, return_inverse=True)
+    rows, ordered = ranks.shape[1], ranks.take(ranked.rows[used].ravel(), axis=1)
+    starts = np.sort(np.concatenate([np.arange(len(used)) * rows, at * rows + tried.rows]))
+    high = np.maximum.reduceat(ordered, starts, axis=1)
+    low = np.minimum.reduceat(ordered - 1, starts, axis=1)
+    ends = np.cumsum(np.bincount(at) + 1)[:-1]
+    sides = [
+        (_accumulate(np.minimum, lows), _accumulate(np.maximum, highs))
+        for lows, highs in zip(np.split(low.T, ends), np.split(high.T, ends), strict=True)
+    ]
+    hulls = np.concatenate([np.array(each, np.int64) for each in sides], axis=2)
+    hulls[0] += 1
+    return hulls
 
 
-def _weigh_misses(filters: RankedFilters, hulls: Sequence[Ints]) -> Floats:
+def _accumulate(extreme: np.ufunc, parts: Ranks) -> tuple[Ranks, Ranks]:
+    """Return the extremes of all parts before, and of all from each but the first on."""
+    return extreme.accumulate(parts)[:-1], extreme.accumulate(parts[::-1])[::-1][1:]
+
+
+def _weigh_misses(filters: RankedFilters, hulls: Ints) -> Floats:
     """Return the weight of the filters that miss each side of cuts, shape (2 sides, cuts)."""
-    low, high = np.concatenate(hulls, axis=2)
+    low, high = hulls
     columns = low.shape[-1]
     hit = filters.hits(low.reshape(-1, columns), high.reshape(-1, columns))
     weight = np.where(np.bincount(filters.filter, minlength=len(filters.weight)), filters.weight, 0)
