@@ -124,11 +124,8 @@ def _plain(snapshot: Snapshot, footer: pq.FileMetaData) -> frozenset[NameParts]:
 def _plain_keys(planned: PlannedJob, rows: int) -> frozenset[NameParts]:
     """Return the keys that a dictionary would not shrink in row groups of *rows* rows."""
     group = assign.row_groups(planned.layout, planned.leaf_of, planned.file_of, planned.row_groups)
-    ranked = planned.sample.ranked
-    keys = zip(planned.layout.request.columns, planned.keys, ranked, strict=True)
-    return frozenset(
-        key for key, values, of in keys if not dictionary_pays(values, of.ranks, group, rows)
-    )
+    keys = zip(planned.layout.request.columns, planned.sample.ranked, strict=True)
+    return frozenset(key for key, values in keys if not dictionary_pays(values, group, rows))
 
 
 def cluster_rows(

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.key_types import BOOLEAN, DECIMAL, INTEGER, kind_of
 from zadapter.base.names import NameParts
-from zadapter.base.ranks import Ints, narrow
+from zadapter.base.ranks import Ints, Ranked, narrow, rank
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.staged_files import new_id
 
@@ -90,7 +90,7 @@ def find_abandoned_dictionaries(footer: pq.FileMetaData) -> frozenset[str]:
     return frozenset(tried - used) if used else frozenset()
 
 
-def dictionary_pays(values: pa.Array, ranks: Ints, group: Ints, rows: int) -> bool:
+def dictionary_pays(values: pa.Array | Ranked, group: Ints, rows: int) -> bool:
     """Return whether a dictionary shrinks a compressed column of numbers, estimated by a sample.
 
     A dictionary stores each distinct value of a row group once, and an index for each row. The
@@ -100,8 +100,7 @@ def dictionary_pays(values: pa.Array, ranks: Ints, group: Ints, rows: int) -> bo
     frequent value therefore does not make other values seem to repeat more often.
 
     Args:
-        values: Sampled values of a column.
-        ranks: Their ranks.
+        values: Sampled values of a column, or their ranks.
         group: Row group of each value.
         rows: Number of rows in a row group.
 
@@ -109,23 +108,23 @@ def dictionary_pays(values: pa.Array, ranks: Ints, group: Ints, rows: int) -> bo
         False if a dictionary saves less than :data:`SAVED`. True if the sample is too small, and
         for texts, since they are longer than their index.
     """
-    if not _number(values.type):
+    if not _number((values.distinct if isinstance(values, Ranked) else values).type):
         return True
-    valid = np.flatnonzero(ranks)
+    ranked = rank(values)
+    valid = np.flatnonzero(ranked.ranks)
     valid = valid[np.argsort(narrow(group[valid]), kind="stable")]
-    group = group[valid]
+    group, ranks = group[valid], narrow(ranked.ranks[valid])
     groups = len(np.unique(group))
     if groups == len(valid):
         return True
-    short = narrow(ranks[valid])
-    by_value = np.lexsort((short, narrow(group)))
-    changes = (np.diff(group[by_value]) != 0) | (np.diff(short[by_value]) != 0)
+    by_value = np.lexsort((ranks, narrow(group)))
+    changes = (np.diff(group[by_value]) != 0) | (np.diff(ranks[by_value]) != 0)
     starts = np.flatnonzero(np.append([True], changes))
     first, counts = by_value[starts], np.diff(np.append(starts, len(valid)))
-    rows = max(1, rows * len(valid) // len(values))
+    rows = max(1, rows * len(valid) // len(ranked.ranks))
     distinct = distinct_values(counts, rows * groups) / groups
-    plain = _measure_compressed(values.take(pa.array(valid)))
-    once = _measure_compressed(values.take(pa.array(valid[np.sort(first)])))
+    plain = _measure_compressed(ranked.value_of(ranks))
+    once = _measure_compressed(ranked.value_of(ranks[np.sort(first)]))
     index_bytes = np.log2(max(1.0, distinct)) / 8
     return bool(once * distinct / rows + index_bytes <= (1 - SAVED) * plain)
 
