@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from zadapter.base.key_types import values
 from zadapter.base.names import NameParts, join, split
-from zadapter.base.ranks import Ints, rank
+from zadapter.base.ranks import Ints, Ranked
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -204,14 +204,13 @@ def rank_filters(
 def _limits(ranges: Sequence[Range], distinct: pa.Array) -> tuple[Ints, Ints]:
     """Return the lowest and the highest rank of each range of one column."""
     written = [each.low for each in ranges] + [each.high for each in ranges]
-    joint = rank(pa.concat_arrays([distinct, values(written, distinct.type)])).ranks
-    of_distinct, limits = joint[: len(distinct)], joint[len(distinct) :].reshape(2, -1)
-    below, above = (np.searchsorted(of_distinct, limits, side=side) for side in ("left", "right"))
+    limits, known = values(written, distinct.type), Ranked(np.zeros(0, np.int64), distinct)
+    above, below = known.ceiling(limits).reshape(2, -1), known.floor(limits).reshape(2, -1)
     open_left = np.array([each.closed in {"right", "neither"} for each in ranges], np.bool_)
     open_right = np.array([each.closed in {"left", "neither"} for each in ranges], np.bool_)
-    low = np.where(open_left, above[0], below[0]) + 1
-    high = np.where(open_right, below[1], above[1])
-    low, high = np.where(limits[0] > 0, low, 1), np.where(limits[1] > 0, high, len(distinct))
+    low = np.where(open_left, below[0] + 1, above[0])
+    high = np.where(open_right, above[1] - 1, below[1])
+    low, high = np.where(above[0] > 0, low, 1), np.where(above[1] > 0, high, len(distinct))
     # hulls that are estimated may reach beyond all known values
     beyond = (low > len(distinct)) | (high < 1)
     return np.where(beyond, BEYOND, low), np.where(beyond, len(distinct), high)
