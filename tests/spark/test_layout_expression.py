@@ -12,12 +12,15 @@ from pyspark.sql import functions as F
 from tests.kit.variants import slow, slow_but
 from zadapter.base.key_types import texts
 from zadapter.base.names import split
+from zadapter.base.ranks import rank
 from zadapter.layout import assign
 from zadapter.layout.build import MAX_LEAVES, fit
 from zadapter.layout.filters import Filter, Range
-from zadapter.layout.layout import Curve, Request
+from zadapter.layout.layout import Curve, Layout, Request
+from zadapter.layout.levels import Level
 from zadapter.planning.file_groups import find_roots, roots_of
-from zadapter.spark.layout_expression import add_keys
+from zadapter.spark import layout_expression
+from zadapter.spark.layout_expression import CUTS_A_LEVEL, MOST_CUTS, add_keys, find_diagram
 
 MIXED = [
     ["big", "text"],
@@ -103,18 +106,34 @@ def asking(table, names, count=40):
     return tuple(found)
 
 
+@pytest.mark.parametrize("most_cuts", [MOST_CUTS, 0], ids=["diagram", "levels"])
 @pytest.mark.parametrize("names", MIXED, ids=" ".join)
-def test_a_layout_that_was_learned_from_filters_is_the_same(rows, table, names, monkeypatch):
+def test_a_layout_that_was_learned_is_the_same(rows, table, names, most_cuts, monkeypatch):
     """Its levels compare other columns in other nodes; no digit of a decimal counts as rounded."""
     monkeypatch.setattr(getcontext(), "prec", 5)
+    monkeypatch.setattr(layout_expression, "MOST_CUTS", most_cuts)
     sample = [table[name].combine_chunks()[::3] for name in names]
     asked = replace(request(names), filters=asking(table, names))
     layout = fit(asked, sample, [()], np.zeros(len(sample[0]), np.int64), [8])
 
     placed = add_keys(rows, layout, {})
 
-    assert any(level.others for level in layout.levels)
+    assert bool(find_diagram(layout)[0]) == (most_cuts > 0)
     assert_same(sent(placed), placed, layout, table, names)
+
+
+def test_partitions_of_a_learned_layout_have_trees_of_their_own(rows, table):
+    """Their diagram begins with the root of each row."""
+    names, values = ["big", "text"], [table["flag"].combine_chunks()]
+    roots, root_of = roots_of(values, table.num_rows)
+    sample = [table[name].combine_chunks()[::3] for name in names]
+    asked = replace(request(names), filters=asking(table, names))
+    layout = fit(asked, sample, roots, root_of[::3], [4] * len(roots))
+
+    placed = add_keys(rows, layout, {"flag": pa.bool_()})
+
+    assert find_diagram(layout)[0]
+    assert_same(sent(placed), placed, layout, table, names, root_of)
 
 
 def test_fields_of_structs_are_keys(rows, table):
@@ -199,6 +218,37 @@ def test_generated_methods_stay_small_enough_for_the_jit(rows, capsys):
     assert len(deepest.first_file) == MAX_LEAVES
 
     add_keys(rows.withColumn("id2", F.col("big") + 1), deepest, {}).rows.explain("codegen")
+
+    sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
+    assert sizes
+    assert max(map(int, sizes)) < 8000
+
+
+@pytest.mark.parametrize("below", [1, 5, 10])
+def test_methods_of_the_largest_diagram_stay_small_too(rows, table, below, capsys):
+    """Of columns whose values take most bytecodes to compare, and with levels below."""
+    names = ["text", "decimal_38_10", "binary", "double"]
+    known = [rank(table[name]).distinct for name in names]
+    cuts = [iter(each.take(pa.array(np.arange(32) * len(each) // 32))) for each in known]
+    levels, left = [], MOST_CUTS - CUTS_A_LEVEL * below
+    while left > 0:
+        node = np.arange(1 << len(levels))
+        column = np.where(node < left, node % 4, 4)
+        left -= int((column < 4).sum())
+        level = [
+            Level(at, pa.array([next(cuts[at]) if c == at else None for c in column], each.type))
+            for at, each in enumerate(known)
+            if (column == at).any()
+        ]
+        levels.append(Level.of(level))
+    levels += [Level(0, pa.nulls(len(node) << more, pa.string())) for more in range(1, below + 1)]
+    ones = np.ones(1 << len(levels), np.int32)
+    layout = Layout(
+        request=request(names), roots=((),), levels=tuple(levels), first_file=ones - 1, width=ones
+    )
+    assert find_diagram(layout)[0] == len(levels) - below
+
+    add_keys(rows, layout, {}).rows.explain("codegen")
 
     sizes = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
     assert sizes

@@ -1,11 +1,15 @@
 """A layout as Spark expressions: one array look-up and one comparison per level.
 
+Levels of several columns, which a layout has that was learned, are one look-up per column instead:
+values are numbered by comparisons with literals, and tables lead from number to number
+(:mod:`zadapter.layout.diagram`).
+
 The expressions are SQL text, because a call into the JVM takes a tenth of a millisecond. All of
 them support code generation. Cuts are passed as one string literal, which the optimizer folds into
-an array of the column's type, so Spark's own comparison applies. A level compares one column. A
-level of several columns compares integers in the order of their values, and looks up the column by
-the node: one comparison per column would exceed the JIT's limit of 8 000 bytecodes per method
-(integration/bench/README.md).
+an array of the column's type, so Spark's own comparison applies. A level compares one column. Where
+the diagram is too large, a level of several columns compares integers in the order of their values,
+and looks up the column by the node: one comparison per column would exceed the JIT's limit of 8 000
+bytecodes per method (integration/bench/README.md).
 """
 
 import json
@@ -35,6 +39,7 @@ from zadapter.base.key_types import (
 from zadapter.base.names import NameParts, quote, text_literal
 from zadapter.base.ranks import rank
 from zadapter.layout import assign
+from zadapter.layout.diagram import Decision, decide
 from zadapter.layout.layout import Layout
 from zadapter.layout.levels import Level
 from zadapter.spark.jvm.spark_classes import (
@@ -44,6 +49,9 @@ from zadapter.spark.jvm.spark_classes import (
     with_columns,
 )
 
+MOST_CUTS, CUTS_A_LEVEL = 64, 2
+"""Maximum number of literals that values are compared with, and how many take as many bytecodes as
+a level. More would exceed the JIT's limit of 8 000 bytecodes per method."""
 _Key = tuple[str, str]
 """A key column as SQL text, and the type of its constants."""
 _DIGITS = 18
@@ -95,9 +103,10 @@ def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataTyp
     rows = _add_root(rows, layout, partition, position, plain)
     keys = comparable(rows, [plain.get(parts, parts) for parts in layout.request.columns])
     node = quote((position,))
-    several = [level for level in layout.levels if level.others]
+    rows, levels = _pass_diagram(rows, layout, keys, position)
+    several = [level for level in levels if level.others]
     rows, numbered = _add_integers(rows, several, keys, numbers)
-    for level in layout.levels:
+    for level in levels:
         if level.others:
             right = _right_by_number(level, numbered, quote((numbers,)), node)
         else:
@@ -110,6 +119,53 @@ def add_keys(rows: DataFrame, layout: Layout, partition: Mapping[str, pa.DataTyp
         place = f"get({_integers(layout.places.tolist())}, {node})"
         rows = with_column(rows, position, place)
     return _add_file(rows, layout, token)
+
+
+def find_diagram(layout: Layout) -> tuple[int, tuple[Decision, ...]]:
+    """Return the number of a layout's first levels that are a diagram, and its look-ups, if any."""
+    upper = max((at + 1 for at, level in enumerate(layout.levels) if level.others), default=0)
+    most_cuts = MOST_CUTS - CUTS_A_LEVEL * (len(layout.levels) - upper)
+    passed = decide(layout.levels[:upper], len(layout.roots), most_cuts) if upper else None
+    return (0, ()) if passed is None else (upper, passed)
+
+
+def _pass_diagram(
+    rows: DataFrame, layout: Layout, keys: Sequence[_Key], position: str
+) -> tuple[DataFrame, Sequence[Level]]:
+    """Replace the root of each row by its node below all levels of several columns.
+
+    Returns:
+        The rows, and the levels below; all levels if their diagram is too large.
+    """
+    upper, passed = find_diagram(layout)
+    if not passed:
+        return rows, layout.levels
+    bits = [len(each.cuts).bit_length() for each in passed]
+    state = f"shiftleft({quote((position,))}, {bits[0]})"
+    for each, here, after in zip(passed, bits, [*bits[1:], 0], strict=True):
+        spare = (1 << here) - len(each.cuts) - 1
+        table = np.pad(each.next << after, ((0, 0), (0, spare))).ravel().tolist()
+        number = _count_cuts(*keys[each.column], texts(each.cuts))
+        state = f"get({_integers(table)}, {state} | {number})"
+    return with_column(rows, position, state), layout.levels[upper:]
+
+
+def _count_cuts(column: str, type_: str, cuts: Sequence[str | None], below: int = 0) -> str:
+    """Return how many of ascending cuts are not above the values of a column, 0 for null.
+
+    Args:
+        column: The column.
+        type_: The type of its constants.
+        cuts: The cuts, as text.
+        below: Number that is added.
+    """
+    if not cuts:
+        return str(below)
+    half = len(cuts) // 2
+    cut = text_literal(str(cuts[half]))
+    right = f"{column} >= {cut if type_ == 'string' else f'CAST({cut} AS {type_})'}"
+    above = _count_cuts(column, type_, cuts[half + 1 :], below + half + 1)
+    return f"IF({right}, {above}, {_count_cuts(column, type_, cuts[:half], below)})"
 
 
 def _add_plain_names(
