@@ -84,7 +84,7 @@ def of_equal_chance(rows_a_value, spread):
 
 def pays(values, group):
     """Whether a dictionary is tried."""
-    return dictionary_pays(values, rank(values).ranks, group, GROUP)
+    return dictionary_pays(rank(values), group, GROUP)
 
 
 def judged_rightly(rows, values, group):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.key_types import BOOLEAN, DECIMAL, INTEGER, kind_of
 from zadapter.base.names import NameParts
-from zadapter.base.ranks import Ints, Ranked, narrow, rank
+from zadapter.base.ranks import Ints, Ranked, narrow
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.staged_files import new_id
 
@@ -90,7 +90,7 @@ def find_abandoned_dictionaries(footer: pq.FileMetaData) -> frozenset[str]:
     return frozenset(tried - used) if used else frozenset()
 
 
-def dictionary_pays(values: pa.Array | Ranked, group: Ints, rows: int) -> bool:
+def dictionary_pays(values: Ranked, group: Ints, rows: int) -> bool:
     """Return whether a dictionary shrinks a compressed column of numbers, estimated by a sample.
 
     A dictionary stores each distinct value of a row group once, and an index for each row. The
@@ -100,7 +100,7 @@ def dictionary_pays(values: pa.Array | Ranked, group: Ints, rows: int) -> bool:
     frequent value therefore does not make other values seem to repeat more often.
 
     Args:
-        values: Sampled values of a column, or their ranks.
+        values: Sampled values of a column.
         group: Row group of each value.
         rows: Number of rows in a row group.
 
@@ -108,12 +108,11 @@ def dictionary_pays(values: pa.Array | Ranked, group: Ints, rows: int) -> bool:
         False if a dictionary saves less than :data:`SAVED`. True if the sample is too small, and
         for texts, since they are longer than their index.
     """
-    if not _number((values.distinct if isinstance(values, Ranked) else values).type):
+    if not _number(values.distinct.type):
         return True
-    ranked = rank(values)
-    valid = np.flatnonzero(ranked.ranks)
+    valid = np.flatnonzero(values.ranks)
     valid = valid[np.argsort(narrow(group[valid]), kind="stable")]
-    group, ranks = group[valid], narrow(ranked.ranks[valid])
+    group, ranks = group[valid], narrow(values.ranks[valid])
     groups = len(np.unique(group))
     if groups == len(valid):
         return True
@@ -121,10 +120,10 @@ def dictionary_pays(values: pa.Array | Ranked, group: Ints, rows: int) -> bool:
     changes = (np.diff(group[by_value]) != 0) | (np.diff(ranks[by_value]) != 0)
     starts = np.flatnonzero(np.append([True], changes))
     first, counts = by_value[starts], np.diff(np.append(starts, len(valid)))
-    rows = max(1, rows * len(valid) // len(ranked.ranks))
+    rows = max(1, rows * len(valid) // len(values.ranks))
     distinct = distinct_values(counts, rows * groups) / groups
-    plain = _measure_compressed(ranked.value_of(ranks))
-    once = _measure_compressed(ranked.value_of(ranks[np.sort(first)]))
+    plain = _measure_compressed(values.value_of(ranks))
+    once = _measure_compressed(values.value_of(ranks[np.sort(first)]))
     index_bytes = np.log2(max(1.0, distinct)) / 8
     return bool(once * distinct / rows + index_bytes <= (1 - SAVED) * plain)
 
