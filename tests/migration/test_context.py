@@ -120,7 +120,7 @@ def test_tables_may_lie_side_by_side(old, new):
 def test_rows_are_counted_by_footers_where_the_log_does_not_know():
     """A log that knows tells of deletes: those files cannot be shared."""
     assert rows_of([3, None, 0], map(footer, [3, 5, 0])) == [3, 5, 0]
-    with pytest.raises(UnsupportedError, match="f1 has 5 rows, of which 4 are live"):
+    with pytest.raises(UnsupportedError, match="f1 has 5 rows, 4 of them live"):
         rows_of([3, 4], map(footer, [3, 5]))
 
 

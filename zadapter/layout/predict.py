@@ -140,13 +140,12 @@ def share_read(boxes: Boxes, ranges: Ints) -> float:
     if total == 0 or len(ranges) == 0:
         return 0.0
     low, high = np.ascontiguousarray(boxes.low.T), np.ascontiguousarray(boxes.high.T)
-    weight, step = boxes.rows / total, max(1, CELLS // len(boxes.rows))
-    read = 0.0
+    step, read = max(1, CELLS // len(boxes.rows)), 0  # rows, so that all of them are exactly 1
     for start in range(0, len(ranges), step):
         hit = _hits(low, high, ranges[start : start + step])
         # not as a product of matrices, which waits for all threads of a busy machine
-        read += float(np.where(hit, weight, 0.0).sum())
-    return read / len(ranges)
+        read += np.where(hit, boxes.rows, 0).sum().item()
+    return float(read / (total.item() * len(ranges)))
 
 
 def _hits(low: Ints, high: Ints, ranges: Ints) -> npt.NDArray[np.bool_]:
