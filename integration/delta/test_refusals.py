@@ -55,7 +55,7 @@ def test_no_such_table_and_no_delta_table(spark, tmp_path):
     """A path without a log, and one that does not exist, are told apart."""
     (tmp_path / "plain").mkdir()
 
-    with pytest.raises(errors.UnknownTableError, match="no delta or iceberg or parquet table"):
+    with pytest.raises(errors.UnknownTableError, match="no delta, iceberg or parquet table"):
         zadapter.optimize(str(tmp_path / "plain"), by="a", spark=spark)
     with pytest.raises(errors.UnknownTableError, match="has no _delta_log"):
         zadapter.optimize(str(tmp_path / "plain"), by="a", backend="delta", spark=spark)

@@ -253,8 +253,8 @@ def test_the_rows_are_those_that_spark_reads(spark, tmp_path):
         (["a.parquet", "p=1/a.parquet"], "a.parquet is in the folder itself"),
         (["p=1/a.parquet", "backup/p=1/a.parquet"], "the folder 'backup'"),
         (["a.parquet", "_spark_metadata/0"], "_spark_metadata"),
-        (["a.parquet", "b/_zadapter/log/0.json"], "of a zadapter table"),
-        (["a.parquet", "b/_delta_log/0.json"], "of a Delta table"),
+        (["a.parquet", "b/_zadapter/log/0.json"], "of a table of zadapter"),
+        (["a.parquet", "b/_delta_log/0.json"], "of a table of Delta"),
     ],
 )
 def test_folders_that_spark_skips_are_refused_by_name(spark, tmp_path, files, says):

@@ -82,7 +82,7 @@ def test_tables_within_one_another_are_refused(lake, spark):
     """Files of the inner one are not all live; the outer one's clean-up would not know."""
     outer = lake.make(numbers(spark), "p")
     zadapter.append(f"{outer}/p=1", numbers(spark).select("a"), backend="parquet")
-    with pytest.raises(errors.UnsupportedError, match="of a zadapter table"):
+    with pytest.raises(errors.UnsupportedError, match="of a table of zadapter"):
         zadapter.read(outer, backend="parquet", spark=spark)
     shutil.rmtree(f"{outer}/p=1/_zadapter")
 
@@ -221,7 +221,7 @@ def test_a_table_of_another_format(lake, spark):
     table = f"{lake.folder}/delta"
     numbers(spark).write.format("delta").save(table)
 
-    with pytest.raises(errors.UnsupportedError, match="of a Delta table"):
+    with pytest.raises(errors.UnsupportedError, match="of a table of Delta"):
         lake.optimize(table)
     with pytest.raises(errors.UnsupportedError, match="writes rows to plain Parquet tables only"):
         zadapter.append(table, numbers(spark), backend="delta")
