@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -233,6 +234,31 @@ def test_large_files_count_by_their_bytes():
     files = file_table(["1", "2"], sizes=2 * USUAL, layouts=[layout.id, None])
 
     assert counted_sizes(files, stored).sum() == 4 * USUAL
+
+
+def test_rewrites_of_small_files_of_unlike_sizes_do_not_write_ever_fewer():
+    """A tenth of the rows has a hundred times the bytes, as those of one kind of event may."""
+    width = np.repeat([1, 100], [900, 100])
+    widths, count = width * (100 * MIB / width.sum()), 100
+    for _ in range(3):
+        sizes = [int(part.sum()) for part in np.array_split(widths, count)]
+        files = file_table([*map(str, range(count))], sizes=sizes, layouts=[OLD.id] * count)
+        _, count, _ = rewritten(files, by="c0", force=True)
+
+    assert count == 100
+
+
+def test_small_files_count_together_with_those_of_their_own_partition():
+    """Many tiny partitions do not let a large one have more files with each rewrite."""
+    days = pa.array(["small"] * 30 + ["large"] * 10)
+    files = file_table(
+        [*map(str, range(40))],
+        sizes=[1000] * 30 + [2 * MIB] * 10,
+        layouts=[OLD.id] * 40,
+        partition=[("day", days)],
+    )
+
+    assert counted_sizes(files, WIDE)[30:].sum() == 10 * MIB
 
 
 def table_of_runs(count, *, size, new=0):

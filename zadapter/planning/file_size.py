@@ -18,6 +18,7 @@ from zadapter.layout.cold import request_for_cold, request_of_table
 from zadapter.layout.layout import ID, Curve, LayoutStore, Request
 from zadapter.layout.store import LAST
 from zadapter.table.file_stats import total
+from zadapter.table.overlap.depth import partition_numbers
 
 MIB = 1 << 20
 FILES = 32
@@ -95,20 +96,28 @@ def choose_file_size(
 def counted_sizes(files: pa.Table, layouts: LayoutStore) -> Ints:
     """Return the bytes of each file, as they count for the number of files that replace them.
 
-    A small file of many columns is larger than its target, since each of its row groups has its own
-    pages and dictionaries. It counts as its target: by all of its bytes, each change of the keys
-    would write more files, whose row groups are smaller and take more bytes again. From the usual
-    size on, row groups are large, so that a file above its target has more rows than it should.
+    Small files of many columns are larger than their target, since each of their row groups has its
+    own pages and dictionaries. Those of a run count as so many targets together: by all of their
+    bytes, each change of the keys would write more files, whose row groups are smaller and take
+    more bytes again. Each has a part of that in proportion to its bytes. If each counted as one
+    target at most, runs of large and small files would become fewer files with each rewrite. From
+    the usual size on, row groups are large, so that files above their target have more rows than
+    they should.
 
     Args:
         files: The table's files.
         layouts: Layouts stored with the table, by id.
     """
-    written = as_array(files["layout"]).dictionary_encode()
+    sizes, written = files["size"].to_numpy(), as_array(files["layout"]).dictionary_encode()
     most = [_find_target(name, layouts) for name in written.dictionary.to_pylist()]
-    number = written.indices.fill_null(len(most)).to_numpy()
-    limits = np.array([*most, NO_LIMIT], np.int64)
-    return np.asarray(np.minimum(files["size"].to_numpy(), limits[number]), np.int64)
+    if all(each == NO_LIMIT for each in most):
+        return np.asarray(sizes, np.int64)
+    number, most = written.indices.fill_null(len(most)).to_numpy(), [*most, NO_LIMIT]
+    partition, _ = partition_numbers(files, [each.name for each in files["partition"].type])
+    _, run_of = np.unique(partition * len(most) + number, return_inverse=True)
+    mean = np.bincount(run_of, sizes) / np.bincount(run_of)
+    share = np.minimum(1, np.array(most)[number] / np.maximum(mean, 1)[run_of])
+    return np.rint(sizes * share).astype(np.int64)
 
 
 def _find_target(layout_id: str, layouts: LayoutStore) -> int:
