@@ -1,5 +1,7 @@
 """Bloom filters are advised for columns with many values, with what they will bring."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -71,6 +73,14 @@ def test_the_effect_is_that_of_the_filters(table):
     assert abs(effect.row_group_share_filtered - (true + (1 - true) * FPP)) < 0.02
     assert effect.weight == 1.0
     assert effect.bytes == FILES * ROW_GROUPS * size_of(ROWS // FILES // ROW_GROUPS)
+
+
+def test_small_files_that_exceed_their_target_stay_as_many(table):
+    """A rewrite writes as many files again, and the filters of as many row groups."""
+    wide = replace(table, files=file_table(["0"], sizes=9 * MIB, rows=ROWS), counted=FILES * MIB)
+    asked = points("part", 60)
+
+    assert advised(wide, asked) == advised(table, asked)
 
 
 def test_several_values_are_in_more_row_groups(table):

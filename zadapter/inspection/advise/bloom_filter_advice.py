@@ -11,7 +11,7 @@ from zadapter.inspection.advise.judging import Divided, SampledTable
 from zadapter.layout.filters import Filter, Floats, Keys, Range, rank_filters
 from zadapter.table.bloom_filters import FPP, refusal, size_of
 from zadapter.table.encoding import distinct_values
-from zadapter.table.file_stats import row_counts, total
+from zadapter.table.file_stats import row_counts
 from zadapter.table.snapshot import Snapshot
 
 LEAST = 0.05
@@ -35,7 +35,7 @@ def bloom_filters(
         newer: Filters by which the effects are predicted.
     """
     _, row_groups = table.divide_rows(keys)
-    files = max(1, round(total(table.files, "size") / table.size_of(keys)))
+    files = table.count_files(keys)
     wanted = dict[str, tuple[float, BloomFilterEffect]]()
     for at, column in enumerate(table.columns):
         values = table.values[at]

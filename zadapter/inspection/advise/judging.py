@@ -120,6 +120,7 @@ class SampledTable:
         partition: Which of *columns* partitions hold one value of.
         row_groups: Row groups of some of its files; None: they are unknown.
         row_groups_to_write: Number of row groups of a file that a layout gets.
+        counted: Bytes of *files*, as they count for the number of files to write; None: all.
         size_of_all: Bytes of the files of all partitions; None: *files* are all.
     """
 
@@ -135,6 +136,7 @@ class SampledTable:
     sizes: Mapping[tuple[NameParts, ...], int] = field(default_factory=dict, repr=False)
     row_groups: SampledRowGroups | None = field(default=None, repr=False)
     row_groups_to_write: int = ROW_GROUPS
+    counted: int | None = None
     size_of_all: int | None = None
 
     @property
@@ -207,6 +209,11 @@ class SampledTable:
     def size_of(self, keys: Keys) -> int:
         """Return the target size of the files of a layout, in bytes."""
         return self.sizes.get(_columns(keys), self.target_file_size)
+
+    def count_files(self, keys: Keys) -> int:
+        """Return the number of files that a rewrite by a layout would write."""
+        counted = total(self.files, "size") if self.counted is None else self.counted
+        return max(1, round(counted / self.size_of(keys)))
 
     def scale_budgets(self, scale: Callable[[Ints], Ints]) -> "SampledTable":
         """Return the table with other numbers of files to write."""
@@ -317,6 +324,7 @@ def sample_table(
         sizes=counts.sizes,
         row_groups=_row_groups(backend, snapshot, files, columns),
         row_groups_to_write=int(options.row_groups),
+        counted=int(counts.counted.sum()),
         size_of_all=size_of_all,
     )
     return table, request
