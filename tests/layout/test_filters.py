@@ -1,5 +1,6 @@
 """Filters as boxes, in values and in ranks."""
 
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zadapter.base.ranks import rank
+from zadapter.layout import filters
 from zadapter.layout.filters import BEYOND, Filter, Range, rank_filters
 
 A, B = ("a",), ("b", "c")
@@ -21,12 +23,31 @@ def test_a_filter_survives_being_written():
     assert Filter.from_dict(each.to_dict()) == each
 
 
-def hits(filters, columns, low, high):
+def hits(asked, columns, low, high):
     """Which filters may match rows between two rows of values."""
     distinct = [rank(column).distinct for column in columns]
-    ranked = rank_filters(filters, [A, B][: len(columns)], distinct)
+    ranked = rank_filters(asked, [A, B][: len(columns)], distinct)
     ranks = np.stack([rank(column).ranks for column in columns], axis=1)
     return ranked.hits(ranks[[low]], ranks[[high]])[0].tolist()
+
+
+def test_many_hulls_are_compared_in_parts(monkeypatch):
+    """Long lists of values beside many nodes take a bounded amount of memory."""
+    known = pa.array(np.arange(4_000))
+    lists = [tuple(Range(A, str(v), str(v)) for v in range(at, 4_000, 20)) for at in range(20)]
+    ranked = rank_filters([Filter((box,), 1.0) for box in lists], [A], [known])
+    low = np.arange(1, 4_000, 4)[:, None]
+    whole = ranked.hits(low, low + 1)
+    monkeypatch.setattr(filters, "PAIRS", 1 << 16)
+
+    tracemalloc.start()
+    in_parts = ranked.hits(low, low + 1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert whole.sum() == 2 * len(low)
+    assert (in_parts == whole).all()
+    assert peak < 2 << 20
 
 
 @pytest.mark.parametrize(

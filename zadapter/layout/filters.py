@@ -22,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 BEYOND = np.iinfo(np.int64).max
 """Rank that only hulls without a known upper end reach."""
+PAIRS = 1 << 23
+"""Maximum number of pairs of a hull and a range that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,14 @@ class RankedFilters:
             Shape (hulls, filters).
         """
         found = np.zeros((len(self.weight), len(low)), np.bool_)
-        if len(self.column) == 0:
-            return np.asarray(found.T)
+        step = max(1, PAIRS // max(1, len(self.column)))
+        for start in range(0, len(low) if len(self.column) else 0, step):
+            some = slice(start, start + step)
+            self._compare(low[some], high[some], found[:, some])
+        return np.asarray(found.T)
+
+    def _compare(self, low: Ints, high: Ints, found: Mask) -> None:
+        """Write which filters may match rows in some hulls, shape (filters, hulls)."""
         # hulls are the last axis, which NumPy reduces at once
         here = low.T[self.column] <= self.high[:, None]
         here &= high.T[self.column] >= self.low[:, None]
@@ -139,7 +147,6 @@ class RankedFilters:
         here = _reduce(np.logical_or, here, terms)
         here = _reduce(np.logical_and, here, boxes)
         found[of_filter] = _reduce(np.logical_or, here, filters)
-        return np.asarray(found.T)
 
     @cached_property
     def _starts(self) -> tuple[Ints, Ints, Ints, Ints]:

@@ -15,14 +15,12 @@ import pyarrow as pa
 
 from zadapter.base.names import NameParts
 from zadapter.base.ranks import Ints, Ranked, narrow, rank
-from zadapter.layout.filters import Filter, RankedFilters, rank_filters
+from zadapter.layout.filters import PAIRS, Filter, RankedFilters, rank_filters
 
 Floats = npt.NDArray[np.float64]
 
 QUERIES = 400
 SEED = 20_210_813
-PAIRS = 1 << 23
-"""Maximum number of pairs of a box and a range that are compared at once."""
 CELLS = 1 << 18
 """Maximum number of pairs of a query and a box that are compared at once; they fit in a cache."""
 BOXES = 100_000
