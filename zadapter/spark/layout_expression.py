@@ -51,7 +51,8 @@ from zadapter.spark.jvm.spark_classes import (
 
 MOST_CUTS, CUTS_A_LEVEL = 64, 2
 """Maximum number of literals that values are compared with, and how many take as many bytecodes as
-a level. More would exceed the JIT's limit of 8 000 bytecodes per method."""
+a level. More would exceed the JIT's limit of 8 000 bytecodes per method. A method also has some 70
+for each other column of a table, so that tables of some 35 columns may exceed it."""
 _Key = tuple[str, str]
 """A key column as SQL text, and the type of its constants."""
 _DIGITS = 18
