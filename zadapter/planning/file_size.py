@@ -117,7 +117,7 @@ def counted_sizes(files: pa.Table, layouts: LayoutStore) -> Ints:
     _, run_of = np.unique(partition * len(most) + number, return_inverse=True)
     mean = np.bincount(run_of, sizes) / np.bincount(run_of)
     share = np.minimum(1, np.array(most)[number] / np.maximum(mean, 1)[run_of])
-    return np.rint(sizes * share).astype(np.int64)
+    return np.asarray(np.rint(sizes * share), np.int64)
 
 
 def _find_target(layout_id: str, layouts: LayoutStore) -> int:
