@@ -14,11 +14,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from zadapter.base.java_errors import first_line
 from zadapter.base.locations import reachable
 from zadapter.base.names import quote
 from zadapter.base.printable import abridge
 from zadapter.base.quantities import MOST_WEIGHT, is_weight
+from zadapter.base.translate_errors import root_cause, texts
 from zadapter.errors import UsageError
 from zadapter.inspection.querylog.entries import (
     OTHER_TABLE,
@@ -127,7 +127,8 @@ def _read_path(path: str, session: SparkSession, name: str) -> Grouped:
             raise UsageError(f"{shown} has no files; {_FORMS}")
         return _read_files(files, session, name, shown)
     except (PySparkException, Py4JJavaError) as error:
-        raise UsageError(f"{shown} cannot be read: {first_line(error)}; {_FORMS}") from error
+        cause = root_cause(texts(error))
+        raise UsageError(f"{shown} cannot be read: {cause}; {_FORMS}") from error
 
 
 def _read_files(files: list[str], session: SparkSession, name: str, shown: str) -> Grouped:

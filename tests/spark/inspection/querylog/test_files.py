@@ -278,7 +278,7 @@ def test_many_distinct_queries_are_sampled_by_weight(spark, read, monkeypatch):
         ("log.jsonl", '{"a": 1}\n', "lines of JSON without a query: their keys are a; name the"),
         ("log.jsonl", '{"Event": "SparkListenerLogStart"}\n', "empty log"),
         ("log.jsonl", "\n", "empty log"),
-        ("log.parquet", "no Parquet", "cannot be read"),
+        ("log.parquet", "no Parquet", "cannot be read: .*is not a Parquet file"),
     ],
 )
 def test_files_that_are_no_logs(read, tmp_path, name, text, message):
