@@ -48,15 +48,18 @@ for write in writes:
 """
 
 
-def run(settings=""):
+def run_python(code, cwd=None):
+    """Run *code* in a new Python, and return what it printed, and what it logged."""
     answer = subprocess.run(
-        [sys.executable, "-c", CODE.format(settings=settings)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True
     )
-    assert answer.stdout == "100\n"
-    return answer.stderr
+    return answer.stdout, answer.stderr
+
+
+def run(settings=""):
+    printed, logged = run_python(CODE.format(settings=settings))
+    assert printed == "100\n"
+    return logged
 
 
 @pytest.mark.slow
@@ -80,16 +83,10 @@ def test_the_users_level_is_that_of_the_log():
 @pytest.mark.slow
 def test_a_write_that_is_cancelled_prints_nothing(tmp_path):
     """As by Ctrl-C in a notebook, which shows what Java logs below the cell."""
-    answer = subprocess.run(
-        [sys.executable, "-c", CANCELLED],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    printed, logged = run_python(CANCELLED, cwd=tmp_path)
 
-    assert answer.stdout.split() == ["cancelled"] * 3
-    assert answer.stderr == ""
+    assert printed.split() == ["cancelled"] * 3
+    assert logged == ""
 
 
 @pytest.mark.parametrize("key", settings.JAVA_OPTION_KEYS)
