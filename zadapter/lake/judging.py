@@ -87,7 +87,7 @@ def judge(
     due = (*found.rewrites, *found.left)
     if not due:
         return []
-    facts = FileArrays.of(files, request, worn(files), terms.renewal.layouts)
+    facts = FileArrays.of(files, request, worn(files), terms.renewal.count(files))
     before, saved = _predict(_Reader.of(facts, partition_columns, space), due)
     total = max(1, int(space.boxes.rows.sum()))
     dropped = _first_that_do_not_pay(request, due, before, saved)

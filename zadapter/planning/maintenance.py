@@ -93,7 +93,7 @@ def maintenance(
     every, renewal = files, renewal or Renewal()
     files = every if renewal.every else file_stats.exclude_owned(every)
     due = RequiredFiles.of(files, renewal)
-    facts = FileArrays.of(files, request, due.worn | due.every, renewal.layouts)
+    facts = FileArrays.of(files, request, due.worn | due.every, renewal.count(files))
     tier = np.full(files.num_rows, int(Tier.WARM)) if tiers is None else tiers.of(files)
     mixed = np.asarray(files["partition"].is_null().to_numpy(), bool)
     several, cold = np.flatnonzero(mixed & (tier != Tier.HOT)), ~mixed & (tier == Tier.COLD)
@@ -105,7 +105,7 @@ def maintenance(
     if cold.any():
         warm = files.select(["partition"]).filter(pa.array(~mixed & ~cold))
         others = set(sort_by_partition(warm, partition_columns)[0])
-        cold_facts = FileArrays.of(files, request_for_cold(request), due.worn, renewal.layouts)
+        cold_facts = FileArrays.of(files, request_for_cold(request), due.worn, facts.counted)
         partitions = _partitions(cold_facts, partition_columns, cold)
         parts = list(cold_parts(facts, cold_facts, partitions, others, limits.job_bytes))
         more = _choice(cold_facts, parts, replace(due, every=False), limits)

@@ -25,7 +25,7 @@ from zadapter.layout.layout import ID, LayoutStore, Request
 from zadapter.layout.predict import Floats
 from zadapter.layout.trunk import Trunk
 from zadapter.planning.file_groups import FileGroup, Root
-from zadapter.planning.file_size import other_bloom_filters
+from zadapter.planning.file_size import counted_sizes, other_bloom_filters
 from zadapter.planning.reading import Mask
 from zadapter.table import file_stats
 
@@ -88,6 +88,11 @@ class Renewal:
         """
         outdated = other_bloom_filters(files, layouts, request)
         return cls(every=every, outdated=outdated, layouts=None if is_sized else layouts)
+
+    def count(self, files: pa.Table) -> Ints:
+        """Return the bytes of each file, as they count for the number of files that replace it."""
+        sizes: Ints = files["size"].to_numpy()
+        return sizes if self.layouts is None else counted_sizes(files, self.layouts)
 
 
 def worn(files: pa.Table) -> Mask:

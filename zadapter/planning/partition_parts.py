@@ -16,11 +16,10 @@ import pyarrow.compute as pc
 from zadapter.base.arrays import as_array, take_rows
 from zadapter.base.ranks import Ints, rank
 from zadapter.layout.cold import request_for_cold
-from zadapter.layout.layout import LayoutStore, Request
+from zadapter.layout.layout import Request
 from zadapter.layout.trunk import Trunk
 from zadapter.planning import trunks
 from zadapter.planning.file_groups import Root
-from zadapter.planning.file_size import counted_sizes
 from zadapter.planning.merges import Reason
 from zadapter.planning.reading import SMALLEST_SHARE, Mask, grain
 from zadapter.table import file_stats
@@ -46,17 +45,14 @@ class FileArrays:
     """Bytes of each file as they count for the number of files that replace it."""
 
     @classmethod
-    def of(
-        cls, files: pa.Table, request: Request, worn: Mask, stored: LayoutStore | None
-    ) -> "FileArrays":
+    def of(cls, files: pa.Table, request: Request, worn: Mask, counted: Ints) -> "FileArrays":
         """Read the file table; where all files are asked for, the cold ones are clustered, too.
 
         Args:
             files: The file table.
             request: The requested layout.
             worn: Files that count as raw.
-            stored: Layouts stored with the table, by which files count (``counted_sizes``); None:
-                by all of their bytes.
+            counted: Bytes of each file, as they count (:meth:`Renewal.count`).
         """
         sizes, rows = files["size"].to_numpy(), file_stats.row_counts(files)
         layouts = as_array(files["layout"]).dictionary_encode()
@@ -66,7 +62,6 @@ class FileArrays:
         by_id = np.append(rank(layouts.dictionary).ranks - 1, [-1])
         number = by_id[layouts.indices.fill_null(-1).to_numpy()]
         clustered = np.append(ours, [False])[layouts.indices.fill_null(-1).to_numpy()]
-        counted = sizes if stored is None else counted_sizes(files, stored)
         layout = np.where(clustered & ~worn, number, -1)
         return cls(files, request, sizes, rows, layout, counted)
 

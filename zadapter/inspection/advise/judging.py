@@ -18,7 +18,7 @@ from zadapter.base.ranks import Ints, Ranked, rank
 from zadapter.layout import assign
 from zadapter.layout.build import fit
 from zadapter.layout.filters import Filter, Floats, Keys, Mask, rank_filters
-from zadapter.layout.layout import Curve, Layout, Request
+from zadapter.layout.layout import Layout, Request
 from zadapter.layout.predict import (
     BOXES,
     Boxes,
@@ -33,6 +33,7 @@ from zadapter.planning.file_size import (
     counted_sizes,
     find_requests,
     present_request,
+    target_file_size,
 )
 from zadapter.planning.options import ROW_GROUPS, Options
 from zadapter.spark.footer_reader import pick_files, read_row_groups
@@ -358,8 +359,8 @@ class FileCounts:
             for each in (*find_requests(files, layouts), present)
             if each is not None and (each is present or each.curve.value == options.curve)
         }
-        size = choose_file_size(files, layouts, (), Curve(options.curve), limit)
-        return cls(counted_sizes(files, layouts), size, sizes)
+        counted = counted_sizes(files, layouts)
+        return cls(counted, target_file_size(int(counted.sum()), limit), sizes)
 
     def of_size(self, size: int) -> int:
         """Return the number of files of a target size."""
