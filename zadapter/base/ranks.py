@@ -99,6 +99,11 @@ def narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
 
 
+def argsort(numbers: npt.NDArray[Any]) -> Ints:
+    """Return the stable order of numbers from 0, along the last axis."""
+    return np.argsort(narrow(numbers), axis=-1, kind="stable")
+
+
 def _rank_floats(array: pa.Array) -> Ranked:
     valid = array.is_valid().to_numpy(zero_copy_only=False)
     numbers = array.drop_null().to_numpy(zero_copy_only=False)

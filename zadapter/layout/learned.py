@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from zadapter.base.ranks import Ints, Ranked, narrow
+from zadapter.base.ranks import Ints, Ranked, argsort
 from zadapter.layout.filters import Box, Filter, Floats, Mask, RankedFilters, rank_filters
 from zadapter.layout.layout import Request
 from zadapter.layout.levels import Level, Start, pattern
@@ -273,14 +273,9 @@ def _append_level(
     return Start(levels=levels, node=tree.node * 2 + right, budget=budget, first=first)
 
 
-def _sort(values: Ints | Ranks) -> Ints:
-    """Return the stable order of numbers from 0."""
-    return np.argsort(narrow(values), axis=-1, kind="stable")
-
-
 def _rows_of(tree: Start) -> list[Ints]:
     """Return the rows of each node."""
-    order = _sort(tree.node)
+    order = argsort(tree.node)
     bounds = np.searchsorted(tree.node[order], np.arange(1, len(tree.budget)))
     return list(np.split(order, bounds))
 
@@ -355,7 +350,7 @@ def _without_sign(ranks: Ints) -> Ranks:
 
 def _sort_columns(ranks: Ranks, columns: Ints) -> _Sorted:
     some = ranks[columns]
-    rows = _sort(some)
+    rows = argsort(some)
     return _Sorted(columns, rows, np.take_along_axis(some, rows, axis=1))
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from zadapter.base.key_types import BOOLEAN, DECIMAL, INTEGER, kind_of
 from zadapter.base.names import NameParts
-from zadapter.base.ranks import Ints, Ranked, narrow
+from zadapter.base.ranks import Ints, Ranked, argsort, narrow
 from zadapter.table.bloom_filters import size_of
 from zadapter.table.staged_files import new_id
 
@@ -111,7 +111,7 @@ def dictionary_pays(values: Ranked, group: Ints, rows: int) -> bool:
     if not _number(values.distinct.type):
         return True
     valid = np.flatnonzero(values.ranks)
-    valid = valid[np.argsort(narrow(group[valid]), kind="stable")]
+    valid = valid[argsort(group[valid])]
     group, ranks = group[valid], narrow(values.ranks[valid])
     groups = len(np.unique(group))
     if groups == len(valid):
