@@ -4,7 +4,7 @@ A filter is a disjunction of boxes. A box is a conjunction over columns, and the
 column in a box are alternatives. So ``a IN (1, 2) AND b < 5`` is one box of three ranges.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -132,11 +132,16 @@ class RankedFilters:
             Shape (hulls, filters).
         """
         found = np.zeros((len(self.weight), len(low)), np.bool_)
-        step = max(1, PAIRS // max(1, len(self.column)))
-        for start in range(0, len(low) if len(self.column) else 0, step):
-            some = slice(start, start + step)
-            self._compare(low[some], high[some], found[:, some])
+        if len(self.column):
+            for some in self.parts(len(low)):
+                self._compare(low[some], high[some], found[:, some])
         return np.asarray(found.T)
+
+    def parts(self, hulls: int) -> Iterator[slice]:
+        """Yield parts of a number of hulls that are compared at once (:data:`PAIRS`)."""
+        step = max(1, PAIRS // max(1, len(self.column)))
+        for start in range(0, hulls, step):
+            yield slice(start, start + step)
 
     def _compare(self, low: Ints, high: Ints, found: Mask) -> None:
         """Write which filters may match rows in some hulls, shape (filters, hulls)."""

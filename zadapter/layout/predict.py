@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from zadapter.base.names import NameParts
 from zadapter.base.ranks import Ints, Ranked, narrow, rank
-from zadapter.layout.filters import PAIRS, Filter, RankedFilters, rank_filters
+from zadapter.layout.filters import Filter, RankedFilters, rank_filters
 
 Floats = npt.NDArray[np.float64]
 
@@ -168,9 +168,7 @@ def shares_by_filter(boxes: Boxes, filters: RankedFilters) -> Floats:
         filters: Filters in the same ranks. One without ranges reads everything.
     """
     read = np.zeros(len(filters.weight))
-    step = max(1, PAIRS // max(1, len(filters.column)))
-    for start in range(0, len(boxes.rows), step):
-        some = slice(start, start + step)
+    for some in filters.parts(len(boxes.rows)):
         read += boxes.rows[some] @ filters.hits(boxes.low[some], boxes.high[some])
     read[np.bincount(filters.filter, minlength=len(read)) == 0] = boxes.rows.sum()
     return np.asarray(read / max(1, boxes.rows.sum()), np.float64)
